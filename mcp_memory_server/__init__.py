@@ -1,0 +1,56 @@
+"""Memory for AI agents that is fast, honest, private, and never loses what it acknowledged.
+
+async with open_memory() as memory:
+    me = Scope("ana")
+    await memory.facts.learn(me, Statement("Ana lives in Lisbon.", topic="personal/location/city"))
+    found = await memory.recall.search(me, "Where does Ana live?")
+"""
+
+from mcp_memory_server.domain.answers import Recalled, Recollection, Status
+from mcp_memory_server.domain.context import ContextPage
+from mcp_memory_server.domain.facts import Fact, Outcome, Permanence, Source, Statement
+from mcp_memory_server.domain.notes import Note, NoteKind
+from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import (
+    ConfigurationError,
+    ConflictError,
+    ForgottenError,
+    InvalidRequestError,
+    MemoryServerError,
+    NotFoundError,
+    UnavailableError,
+)
+from mcp_memory_server.memory import Memory
+from mcp_memory_server.settings import Settings
+from mcp_memory_server.version import __version__
+from mcp_memory_server.wiring import open_memory
+
+__all__ = [
+    "ConfigurationError",
+    "ConflictError",
+    "ContextPage",
+    "Fact",
+    "ForgottenError",
+    "InvalidRequestError",
+    "Memory",
+    "MemoryServerError",
+    "NotFoundError",
+    "Note",
+    "NoteKind",
+    "Outcome",
+    "Permanence",
+    "Preference",
+    "PreferenceChange",
+    "Recalled",
+    "Recollection",
+    "Scope",
+    "SetBy",
+    "Settings",
+    "Source",
+    "Statement",
+    "Status",
+    "UnavailableError",
+    "__version__",
+    "open_memory",
+]

@@ -1,0 +1,1 @@
+"""The technologies that answer the ports, one folder each."""

@@ -1,0 +1,133 @@
+"""The database file: made whole or not at all, and refused, untouched, when it is not ours or is damaged."""
+
+import os
+import sqlite3
+import struct
+from contextlib import closing, suppress
+from pathlib import Path
+
+from mcp_memory_server.errors import ConfigurationError, TableDamagedError
+
+APPLICATION_ID = 0x4D656D31  # "Mem1" in the file's header tells our files from anyone else's
+FORMAT = 1
+BUSY_TIMEOUT_SECONDS = 20.0
+
+_MAGIC = b"SQLite format 3\x00"
+_HEADER_BYTES = 100
+_OWNER_ONLY_FILE = 0o600
+_OWNER_ONLY_FOLDER = 0o700
+
+_SCHEMA = f"""
+PRAGMA journal_mode = WAL;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT};
+CREATE TABLE items (
+    pk TEXT NOT NULL,
+    sk TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    expires_at INTEGER,
+    operations TEXT NOT NULL,
+    body TEXT NOT NULL,
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (pk, sk)
+) WITHOUT ROWID;
+CREATE INDEX expiring ON items (expires_at) WHERE expires_at IS NOT NULL;
+"""
+
+
+def prepare_file(path: Path) -> None:
+    """Make the file if there is none, and make sure that an existing one is ours and can be read.
+
+    Raises:
+        ConfigurationError: The file cannot be made or opened there.
+        TableDamagedError: It is damaged, from a newer release, or another program's. It was left untouched.
+    """
+    try:
+        if not path.exists():
+            _create(path)
+        _check_header(path)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot use {str(path)!r} as the memory file: {error.strerror}. Set "
+            "MCP_MEMORY_TABLE=sqlite:///path/to/file to a file in a folder that you may write to"
+        ) from error
+    _check_readable(path)
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open one connection, durable on commit. Whoever opens it closes it."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}",
+        uri=True,
+        timeout=BUSY_TIMEOUT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,  # closed by the thread that closes the table
+    )
+    # FULL: a commit is on the disk before it is acknowledged. secure_delete: forgotten text is overwritten with zeros.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA secure_delete = ON")
+    return connection
+
+
+def _create(path: Path) -> None:
+    """Build the file under another name and link it into place, so that no process ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=_OWNER_ONLY_FOLDER)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY_FILE))
+    try:
+        with closing(sqlite3.connect(draft)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.executescript(_SCHEMA)
+        with suppress(FileExistsError):  # another process was first; its file is as good
+            os.link(draft, path)
+        _sync_folder(path.parent)
+    except sqlite3.Error as error:
+        raise ConfigurationError(f"cannot make the memory file {str(path)!r}: {error}") from error
+    finally:
+        for leftover in path.parent.glob(f"{draft.name}*"):
+            leftover.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_header(path: Path) -> None:
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if not header:
+        raise TableDamagedError(f"{str(path)!r} is empty, so what it held is lost. {_way_out(path)}")
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise TableDamagedError(f"{str(path)!r} is not a memory file, or its beginning is damaged. {_way_out(path)}")
+    user_version, application_id = struct.unpack(">60xI4xI28x", header)
+    if application_id != APPLICATION_ID:
+        raise TableDamagedError(f"{str(path)!r} is a database of another program. {_way_out(path)}")
+    if user_version > FORMAT:
+        raise TableDamagedError(
+            f"{str(path)!r} was written by a newer release (format {user_version}, this one reads {FORMAT}). "
+            "Upgrade mcp-memory-server"
+        )
+
+
+def _check_readable(path: Path) -> None:
+    # Read-only: closing such a connection writes nothing, so a damaged file stays as it is.
+    try:
+        with closing(connect(path, read_only=True)) as connection:
+            connection.execute(
+                "SELECT pk, sk, version, expires_at, operations, body, checksum FROM items LIMIT 1"
+            ).fetchall()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY):
+            raise ConfigurationError(f"cannot open the memory file {str(path)!r}: {error}") from error
+        raise TableDamagedError(f"{str(path)!r} is damaged: {error}. {_way_out(path)}") from error
+
+
+def _way_out(path: Path) -> str:
+    return (
+        f"It was left untouched. Restore it from a backup, or move it away: mv {str(path)!r} {str(path) + '.damaged'!r}"
+        ", and a new one is made; or point MCP_MEMORY_TABLE at another file"
+    )

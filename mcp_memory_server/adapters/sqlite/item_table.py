@@ -1,0 +1,220 @@
+"""The item table in one SQLite file."""
+
+import asyncio
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self, TypeVar
+
+from mcp_memory_server.adapters.sqlite.file import connect, prepare_file
+from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
+from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select
+from mcp_memory_server.adapters.sqlite.writer import Writer
+from mcp_memory_server.domain.items import (
+    Delete,
+    Item,
+    Key,
+    Page,
+    Put,
+    Update,
+    Write,
+    check_operation_id,
+    check_writes,
+    checked_body,
+    checked_update,
+)
+from mcp_memory_server.errors import InvalidRequestError, TableDamagedError, TableFullError, TableUnavailableError
+
+R = TypeVar("R")
+
+READERS = 4
+SCRUB_TIMEOUT_MILLISECONDS = 1000
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SqliteItemTable:
+    """Answers the item table's port on one file. Reads run beside each other and beside the one writer."""
+
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = _utc_now) -> None:
+        """Open the file. This touches the disk: use `open` where an event loop runs."""
+        prepare_file(path)
+        self._path = path
+        self._now = now
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="memory-reader", initializer=self._open_reader)
+        self._writer = Writer(connect(path), lambda connection: delete_expired(connection, now()))
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: Path, *, now: Callable[[], datetime] = _utc_now) -> Self:
+        """Open the file, and make it if it is not there.
+
+        Raises:
+            ConfigurationError: The file cannot be made or opened there.
+            TableDamagedError: The file is damaged or not ours. It was left untouched.
+        """
+        return await asyncio.to_thread(cls, path, now=now)
+
+    async def get(self, key: Key, *, may_be_stale: bool = False) -> Item | None:
+        """See the port. Reads here are never stale."""
+        return (await self.get_many((key,), may_be_stale=may_be_stale)).get(key)
+
+    async def get_many(self, keys: Collection[Key], *, may_be_stale: bool = False) -> Mapping[Key, Item]:  # noqa: ARG002
+        """See the port."""
+        now = self._now()
+
+        def read(connection: sqlite3.Connection) -> dict[Key, Item]:
+            found = (find(connection, key, now) for key in keys)
+            return {row.key: row.to_item() for row in found if row is not None}
+
+        return await self._read(read)
+
+    async def query(
+        self,
+        pk: str,
+        *,
+        prefix: str = "",
+        between: tuple[str, str] | None = None,
+        descending: bool = False,
+        limit: int | None,
+        cursor: str | None = None,
+        attributes: Collection[str] | None = None,
+        may_be_stale: bool = False,  # noqa: ARG002
+    ) -> Page:
+        """See the port."""
+        if limit is not None and limit < 1:
+            raise InvalidRequestError(f"limit must be at least 1, got {limit}")
+        if prefix and between:
+            raise InvalidRequestError("give either a prefix or a range, not both")
+        statement, parameters = select(pk, prefix, between, cursor, self._now(), descending=descending)
+        more = None if limit is None else limit + 1  # one row more tells whether a cursor is owed
+
+        def read(connection: sqlite3.Connection) -> list[Item]:
+            found = connection.execute(f"{statement} LIMIT ?", (*parameters, -1 if more is None else more))
+            return [Stored.from_row(row).to_item(attributes) for row in found]
+
+        items = await self._read(read)
+        if limit is None or len(items) <= limit:
+            return Page(tuple(items))
+        return Page(tuple(items[:limit]), cursor=items[limit - 1].key.sk)
+
+    async def put(self, write: Put, *, operation_id: str | None = None) -> int:
+        """See the port."""
+        return (await self._apply((write,), operation_id))[0].version
+
+    async def update(self, write: Update, *, operation_id: str | None = None) -> Item:
+        """See the port."""
+        return (await self._apply((write,), operation_id))[0].to_item()
+
+    async def delete(self, key: Key, *, expected_version: int | None = None) -> bool:
+        """See the port."""
+        return bool((await self._apply((Delete(key, expected_version),), None))[0].version)
+
+    async def write(self, writes: Sequence[Write], *, operation_id: str | None = None) -> None:
+        """See the port."""
+        check_writes(writes)
+        await self._apply(writes, operation_id)
+
+    async def delete_many(self, keys: Collection[Key]) -> None:
+        """See the port. Here they go all at once."""
+        now = self._now()
+
+        def remove(connection: sqlite3.Connection) -> None:
+            apply_all(connection, [Delete(key) for key in keys], "", now)
+
+        await self._write(remove)
+
+    async def scrub(self) -> None:
+        """See the port. Pages are zeroed when a row is deleted; this empties the log that still has the old ones."""
+
+        def empty_the_log(connection: sqlite3.Connection) -> None:
+            connection.execute(f"PRAGMA busy_timeout = {SCRUB_TIMEOUT_MILLISECONDS}")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+        await self._read(empty_the_log)
+
+    async def count(self) -> int:
+        """Return how many items can be read, having read every one of them.
+
+        Raises:
+            TableDamagedError: At least one cannot be read.
+        """
+
+        def read_all(connection: sqlite3.Connection) -> int:
+            problems = [line for (line,) in connection.execute("PRAGMA quick_check(3)") if line != "ok"]
+            if problems:
+                raise TableDamagedError(f"{str(self._path)!r} is damaged: {'; '.join(problems)}")
+            return sum(1 for row in connection.execute(f"SELECT {COLUMNS} FROM items") if Stored.from_row(row))
+
+        return await self._read(read_all)
+
+    async def close(self) -> None:
+        """See the port."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._readers.shutdown()
+        for connection in self._connections:
+            connection.close()
+        self._writer.close()
+
+    def _open_reader(self) -> None:
+        self._local.connection = connect(self._path)
+        self._connections.append(self._local.connection)
+
+    async def _apply(self, writes: Sequence[Write], operation_id: str | None) -> list[Stored]:
+        check_operation_id(operation_id)
+        checked = [_checked(write) for write in writes]
+        operation, now = operation_id or uuid.uuid4().hex, self._now()
+        return await self._write(lambda connection: apply_all(connection, checked, operation, now))
+
+    async def _read(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        self._refuse_when_closed()
+        try:
+            return await asyncio.wrap_future(self._readers.submit(lambda: work(self._local.connection)))
+        except sqlite3.Error as error:
+            raise self._ours(error) from error
+
+    async def _write(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        self._refuse_when_closed()
+        try:
+            return await asyncio.wrap_future(self._writer.submit(work))
+        except sqlite3.Error as error:
+            raise self._ours(error) from error
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise TableUnavailableError("the memory was closed; open it again")
+
+    def _ours(self, error: sqlite3.Error) -> TableUnavailableError | TableFullError | TableDamagedError:
+        code = getattr(error, "sqlite_errorcode", None)
+        primary = None if code is None else code & 0xFF
+        if primary == sqlite3.SQLITE_FULL:
+            return TableFullError(f"no room left to write in {str(self._path.parent)!r}; free some and try again")
+        if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return TableDamagedError(f"{str(self._path)!r} is damaged; run `mcp-memory-server doctor`")
+        with suppress(OSError):
+            if not self._path.exists():
+                return TableUnavailableError(f"{str(self._path)!r} is gone; was it moved or deleted?")
+        return TableUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}")
+
+
+def _checked(write: Write) -> Write:
+    match write:
+        case Put():
+            return Put(write.key, checked_body(write.key, write.body), write.expected_version, write.expires_at)
+        case Update():
+            return checked_update(write)
+        case Delete():
+            return write

@@ -1,0 +1,101 @@
+"""One item as a row of the file: JSON text with a checksum, because SQLite does not notice a flipped bit by itself."""
+
+import base64
+import json
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from mcp_memory_server.domain.items import Item, Key, Value
+from mcp_memory_server.errors import TableDamagedError
+
+COLUMNS = "pk, sk, version, expires_at, operations, body, checksum"
+
+Row = tuple[str, str, int, int | None, str, str, int]
+
+_BYTES_MARK = "$bytes"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A row in readable form. The newest operation id comes first."""
+
+    key: Key
+    body: dict[str, Value]
+    version: int
+    expires_at: int | None
+    operations: tuple[str, ...]
+
+    def to_row(self) -> Row:
+        """Return the row, with its checksum."""
+        body = _to_json(self.body)
+        operations = json.dumps(self.operations)
+        parts = (self.key.pk, self.key.sk, self.version, self.expires_at, operations, body)
+        return (*parts, _checksum(*parts))
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Stored":
+        """Read the row back.
+
+        Raises:
+            TableDamagedError: It is not what was written.
+        """
+        pk, sk, version, expires_at, operations, body, checksum = row
+        try:
+            if checksum != _checksum(pk, sk, version, expires_at, operations, body):
+                raise TableDamagedError(_damage(sk))
+            return cls(Key(pk, sk), _from_json(body), version, expires_at, tuple(json.loads(operations)))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise TableDamagedError(_damage(sk)) from error
+
+    def to_item(self, attributes: Collection[str] | None = None) -> Item:
+        """Return the item, with only these attributes if they are given."""
+        body = self.body if attributes is None else {name: self.body[name] for name in attributes if name in self.body}
+        expires_at = None if self.expires_at is None else datetime.fromtimestamp(self.expires_at, UTC)
+        return Item(self.key, body, self.version, expires_at, self.operations[0])
+
+
+def _damage(sk: object) -> str:
+    kind = str(sk).partition("#")[0]
+    return f"a {kind!r} item in the memory file is damaged; run `mcp-memory-server doctor` to see how much can be read"
+
+
+def _checksum(pk: str, sk: str, version: int, expires_at: int | None, operations: str, body: str) -> int:
+    return zlib.crc32(f"{pk}\n{sk}\n{version}\n{expires_at}\n{operations}\n{body}".encode())
+
+
+def _to_json(body: Mapping[str, Value]) -> str:
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_marked_bytes)
+    # A name of the caller's that looks like our mark is rare: only then is the slow way taken.
+    return json.dumps(_escaped(body), ensure_ascii=False, separators=(",", ":")) if '"$' in text else text
+
+
+def _from_json(text: str) -> dict[str, Value]:
+    return json.loads(text, object_hook=_unescaped) if '"$' in text else json.loads(text)
+
+
+def _marked_bytes(value: object) -> dict[str, str]:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{type(value).__name__} cannot be stored")
+    return {_BYTES_MARK: base64.b64encode(value).decode()}
+
+
+def _escaped(value: object) -> Any:
+    match value:
+        case bytes():
+            return _marked_bytes(value)
+        case Mapping():
+            entries = cast("Mapping[str, object]", value).items()
+            return {f"${name}" if name.startswith("$") else name: _escaped(entry) for name, entry in entries}
+        case list():
+            return [_escaped(entry) for entry in cast("list[object]", value)]
+        case _:
+            return value
+
+
+def _unescaped(entries: dict[str, Any]) -> Any:
+    if entries.keys() == {_BYTES_MARK}:
+        return base64.b64decode(entries[_BYTES_MARK])
+    return {name[1:] if name.startswith("$") else name: entry for name, entry in entries.items()}

@@ -1,0 +1,111 @@
+"""What is asked of the file, in SQL. All of it runs in the thread that owns the connection."""
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+
+from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
+from mcp_memory_server.domain.items import (
+    REMEMBERED_OPERATIONS,
+    Delete,
+    Key,
+    Put,
+    Update,
+    Value,
+    Write,
+    after_prefix,
+    checked_body,
+    expiry_seconds,
+)
+from mcp_memory_server.errors import ConflictError, InvalidRequestError
+
+Parameters = tuple[str | float, ...]
+
+_ALIVE = "(expires_at IS NULL OR expires_at > ?)"
+
+
+def find(connection: sqlite3.Connection, key: Key, now: datetime) -> Stored | None:
+    """Return the row, None if there is none or it has expired."""
+    row = connection.execute(
+        f"SELECT {COLUMNS} FROM items WHERE pk = ? AND sk = ? AND {_ALIVE}", (key.pk, key.sk, now.timestamp())
+    ).fetchone()
+    return None if row is None else Stored.from_row(row)
+
+
+def select(
+    pk: str, prefix: str, between: tuple[str, str] | None, cursor: str | None, now: datetime, *, descending: bool
+) -> tuple[str, Parameters]:
+    """Return the query for living rows of one partition, without its limit."""
+    conditions: list[tuple[str, str | float]] = [("pk = ?", pk), (_ALIVE, now.timestamp())]
+    first, last = between or (prefix, None)
+    if first:
+        conditions.append(("sk >= ?", first))
+    if last is not None:
+        conditions.append(("sk <= ?", last))
+    elif (end := after_prefix(prefix)) is not None:
+        conditions.append(("sk < ?", end))
+    if cursor is not None:
+        conditions.append(("sk < ?" if descending else "sk > ?", cursor))
+    where = " AND ".join(condition for condition, _ in conditions)
+    order = "DESC" if descending else "ASC"
+    return f"SELECT {COLUMNS} FROM items WHERE {where} ORDER BY sk {order}", tuple(value for _, value in conditions)
+
+
+def apply_all(connection: sqlite3.Connection, writes: Sequence[Write], operation: str, now: datetime) -> list[Stored]:
+    """Make the writes, unless a row knows the operation already, and return the rows after it.
+
+    A deletion returns the row that was there, or one of version 0.
+
+    Raises:
+        ConflictError: A stored version is not the expected one.
+    """
+    before = [find(connection, write.key, now) or Stored(write.key, {}, 0, None, ()) for write in writes]
+    if any(_is_repeat(write, row, operation) for write, row in zip(writes, before, strict=True)):
+        return before
+    return [_apply(connection, write, row, operation) for write, row in zip(writes, before, strict=True)]
+
+
+def delete_expired(connection: sqlite3.Connection, now: datetime) -> None:
+    """Remove what expired. Most of the time there is nothing, and then nothing is locked."""
+    condition = "expires_at IS NOT NULL AND expires_at <= ?"
+    if connection.execute(f"SELECT 1 FROM items WHERE {condition} LIMIT 1", (now.timestamp(),)).fetchone():
+        connection.execute(f"DELETE FROM items WHERE {condition}", (now.timestamp(),))
+
+
+def _is_repeat(write: Write, row: Stored, operation: str) -> bool:
+    return operation in (row.operations if isinstance(write, Update) else row.operations[:1])
+
+
+def _apply(connection: sqlite3.Connection, write: Write, before: Stored, operation: str) -> Stored:
+    if write.expected_version is not None and write.expected_version != before.version:
+        raise ConflictError(f"expected version {write.expected_version}, found {before.version or 'nothing'}")
+    if isinstance(write, Delete):
+        connection.execute("DELETE FROM items WHERE pk = ? AND sk = ?", (write.key.pk, write.key.sk))
+        return before
+    row = _put(write, before, operation) if isinstance(write, Put) else _updated(write, before, operation)
+    connection.execute(f"INSERT OR REPLACE INTO items ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", row.to_row())
+    return row
+
+
+def _put(write: Put, before: Stored, operation: str) -> Stored:
+    return Stored(write.key, dict(write.body), before.version + 1, expiry_seconds(write.expires_at), (operation,))
+
+
+def _updated(write: Update, before: Stored, operation: str) -> Stored:
+    body = {name: value for name, value in before.body.items() if name not in write.remove}
+    body |= write.set
+    for name, amount in write.add.items():
+        body[name] = _sum(name, body.get(name, 0), amount)
+    return Stored(
+        write.key,
+        checked_body(write.key, body),
+        before.version + 1,
+        expiry_seconds(write.expires_at) if write.expires_at else before.expires_at,
+        (operation, *before.operations)[:REMEMBERED_OPERATIONS],
+    )
+
+
+def _sum(name: str, value: Value, amount: float) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidRequestError(f"attribute {name!r} holds no number, so it cannot be raised")
+    return value + amount

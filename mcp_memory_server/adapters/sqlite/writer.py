@@ -1,0 +1,111 @@
+"""The one thread of a process that writes: what waits together is committed together, in one flush to the disk."""
+
+import logging
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+MAX_JOBS_PER_COMMIT = 100
+SWEEP_SECONDS = 3600.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Job:
+    work: Callable[[sqlite3.Connection], Any]
+    future: Future[Any] = field(default_factory=Future[Any])
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Runs jobs one after another, each all or nothing, and answers when they are on the disk."""
+
+    def __init__(self, connection: sqlite3.Connection, sweep: Callable[[sqlite3.Connection], None]) -> None:
+        self._connection = connection
+        self._sweep = sweep
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="memory-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[sqlite3.Connection], R]) -> Future[R]:
+        """Queue a job. Its future is done when the job is durable, or was rolled back."""
+        job = _Job(work)
+        self._jobs.put(job)
+        return job.future
+
+    def close(self) -> None:
+        """Finish what is queued, then stop."""
+        self._jobs.put(None)
+        self._thread.join()
+        self._connection.close()
+
+    def _run(self) -> None:
+        self._delete_expired()
+        while True:
+            try:
+                job = self._jobs.get(timeout=SWEEP_SECONDS)
+            except queue.Empty:
+                self._delete_expired()
+                continue
+            if job is None:
+                return
+            batch = [job, *self._waiting(MAX_JOBS_PER_COMMIT - 1)]
+            self._commit([job for job in batch if job.future.set_running_or_notify_cancel()])
+
+    def _waiting(self, most: int) -> list[_Job]:
+        jobs: list[_Job] = []
+        while len(jobs) < most:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                self._jobs.put(None)  # seen again after this batch
+                break
+            jobs.append(job)
+        return jobs
+
+    def _commit(self, batch: list[_Job]) -> None:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                self._try(job)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            for job in batch:
+                job.error = error
+        for job in batch:
+            if job.error is None:
+                job.future.set_result(job.result)
+            else:
+                job.future.set_exception(job.error)
+
+    def _try(self, job: _Job) -> None:
+        self._connection.execute("SAVEPOINT job")
+        try:
+            job.result = job.work(self._connection)
+        except Exception as error:
+            if not self._connection.in_transaction:
+                raise  # the engine gave up on the whole commit, a full disk for instance
+            job.error = error
+            self._connection.execute("ROLLBACK TO job")
+        self._connection.execute("RELEASE job")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _delete_expired(self) -> None:
+        try:
+            self._sweep(self._connection)
+        except sqlite3.Error:
+            logger.warning("expired memories not deleted; they stay hidden", exc_info=True)

@@ -1,0 +1,30 @@
+"""The command line: what a person or a script can do with the memory."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+
+from mcp_memory_server.cli.parser import build_parser, settings_from
+from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, MemoryServerError
+
+WRONG_USAGE = 2
+FAILED = 1
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    parsed = build_parser().parse_args(arguments)
+    try:
+        settings = settings_from(parsed)
+        logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
+        return asyncio.run(parsed.command(parsed, settings))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has left; there is nobody to tell
+        return FAILED
+    except MemoryServerError as error:
+        print(f"mcp-memory-server: {error}", file=sys.stderr)
+        return WRONG_USAGE if isinstance(error, InvalidRequestError | ConfigurationError) else FAILED

@@ -1,0 +1,113 @@
+"""The command that finds out what is wrong, and says what to do."""
+
+import argparse
+import platform
+import secrets
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from mcp_memory_server.cli.printing import print_json
+from mcp_memory_server.domain.facts import Statement
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import MemoryServerError, UnavailableError
+from mcp_memory_server.memory import Memory
+from mcp_memory_server.settings import Settings, SqliteTable, parse_table
+from mcp_memory_server.version import __version__
+from mcp_memory_server.wiring import describe_table, open_memory
+
+OWNER_ONLY = "600"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found. Advice says what to do about it."""
+
+    check: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Check settings, engine and permissions, and try a memory. 0 if all is well, 1 if something is not."""
+    findings = [_versions(), _settings(settings)]
+    try:
+        async with open_memory(settings) as memory:
+            findings.append(await _timed("probe", lambda: _probe(memory)))
+        findings += _table(settings, dict(await describe_table(settings)))
+    except MemoryServerError as error:
+        findings.append(Finding("table", ok=False, found=str(error), advice=_advice(error)))
+    well = all(finding.ok for finding in findings)
+    if parsed.json:
+        print_json({"ok": well, "checks": [vars(finding) for finding in findings]})
+    else:
+        for finding in findings:
+            print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<12} {finding.found}")
+            if finding.advice:
+                print(f"      {'':<12} -> {finding.advice}")
+        print("All is well." if well else "Something needs your attention.")
+    return 0 if well else 1
+
+
+def _versions() -> Finding:
+    parts = [
+        f"mcp-memory-server {__version__}",
+        f"Python {platform.python_version()}",
+        f"mcp {version('mcp')}",
+        f"SQLite {sqlite3.sqlite_version}",
+    ]
+    return Finding("versions", ok=True, found=", ".join(parts))
+
+
+def _settings(settings: Settings) -> Finding:
+    # Without the options of the address: an endpoint may carry a password.
+    return Finding("settings", ok=True, found=f"table {settings.table.partition('?')[0]}, user {settings.user!r}")
+
+
+async def _probe(memory: Memory) -> str:
+    """Write, recall and forget a memory under a name that nobody has, so that no one's memory is touched."""
+    word = f"probe{secrets.token_hex(6)}"
+    scope = Scope(f"doctor-{word}")
+    try:
+        learned = await memory.facts.learn(scope, Statement(f"The word of the day is {word}."))
+        found = await memory.recall.search(scope, word)
+        if [memory.id for memory in found.memories] != [learned.fact.id]:
+            raise UnavailableError("a memory was saved but not found again")
+        await memory.erasure.forget(scope, learned.fact.id)
+        if (await memory.recall.search(scope, word)).memories:
+            raise UnavailableError("a memory was forgotten but is still found")
+    finally:
+        await memory.erasure.forget_user(scope)
+    return "wrote, recalled and forgot a memory"
+
+
+async def _timed(check: str, work: Callable[[], Awaitable[str]]) -> Finding:
+    started = time.monotonic()
+    try:
+        found = await work()
+    except MemoryServerError as error:
+        return Finding(check, ok=False, found=str(error), advice=_advice(error))
+    return Finding(check, ok=True, found=f"{found} in {(time.monotonic() - started) * 1000:.0f} ms")
+
+
+def _table(settings: Settings, description: dict[str, object]) -> list[Finding]:
+    found = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in description.items())
+    findings = [Finding("table", ok=True, found=found)]
+    if isinstance(parse_table(settings.table), SqliteTable):
+        private = description["mode"] == OWNER_ONLY
+        advice = "" if private else f"others can read it: chmod {OWNER_ONLY} {description['path']!r}"
+        return [*findings, Finding("permissions", ok=private, found=f"mode {description['mode']}", advice=advice)]
+    for name, what in (("ttl_attribute", "expiry"), ("point_in_time_recovery", "backups")):
+        if not description[name]:
+            advice = "run `mcp-memory-server tables create`, which completes a table that is there"
+            findings.append(Finding(what, ok=False, found=f"no {name.replace('_', ' ')} on this table", advice=advice))
+    return findings
+
+
+def _advice(error: MemoryServerError) -> str:
+    # The other errors say by themselves what would be right.
+    unavailable = "check that the engine runs, that there is room on the disk, and that the network reaches it"
+    return unavailable if isinstance(error, UnavailableError) else ""

@@ -1,0 +1,123 @@
+"""Commands that look at and change single memories."""
+
+import argparse
+from typing import Any
+
+from mcp_memory_server.cli.printing import print_json, print_table, say
+from mcp_memory_server.domain.facts import Fact, Permanence, Source, Standing, Statement, confidence_at
+from mcp_memory_server.errors import InvalidRequestError
+from mcp_memory_server.server.dates import moment_from
+from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring import open_memory, utc_now
+
+
+async def facts(parsed: argparse.Namespace, settings: Settings) -> int:
+    """List facts."""
+    if parsed.history and not parsed.topic:
+        raise InvalidRequestError("--history needs the topic whose history is wanted")
+    async with open_memory(settings) as memory:
+        if parsed.history:
+            found = await memory.facts.history(settings.scope(), parsed.topic.removesuffix("/"))
+        else:
+            found = await memory.facts.all(settings.scope(), parsed.topic)
+    if parsed.json:
+        print_json([_fact_values(fact) for fact in found])
+    else:
+        below = f" below {parsed.topic!r}" if parsed.topic else ""
+        rows = [_fact_row(fact) for fact in found]
+        print_table(["id", "topic", "since", "until", "sure", "source", "fact"], rows, f"Nothing is known{below} yet.")
+    return 0
+
+
+async def preferences(parsed: argparse.Namespace, settings: Settings) -> int:
+    """List preferences, or set one."""
+    if parsed.key is not None and parsed.value is None:
+        raise InvalidRequestError(f"what should {parsed.key!r} be? Usage: mcp-memory-server preferences KEY VALUE")
+    async with open_memory(settings) as memory:
+        if parsed.key is not None:
+            change = await memory.preferences.set(settings.scope(), parsed.key, parsed.value)
+            say("saved" + (f" (before: {change.earlier.value})" if change.earlier else ""))
+        found = await memory.preferences.all(settings.scope())
+    if parsed.json:
+        print_json([{"key": entry.key, "value": entry.value, "set_by": entry.set_by.value} for entry in found])
+    else:
+        rows = [[entry.key, entry.set_by.value, f"{entry.set_at:%Y-%m-%d}", entry.value] for entry in found]
+        print_table(["key", "set by", "since", "value"], rows, "No preferences yet.")
+    return 0
+
+
+async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Search what is known."""
+    as_of = None if parsed.as_of is None else moment_from(parsed.as_of)
+    async with open_memory(settings) as memory:
+        found = await memory.recall.search(
+            settings.scope(), parsed.query, max_tokens=parsed.max_tokens, topic=parsed.topic, as_of=as_of
+        )
+    if parsed.json:
+        print_json(found.to_reply())
+        return 0
+    rows = [[told.id, told.kind.value, told.since, f"{told.confidence:.2f}", told.text] for told in found.memories]
+    print_table(["id", "kind", "since", "sure", "memory"], rows, "Nothing that is known answers this.")
+    for missing in found.missing:
+        say(f"incomplete: {missing}")
+    if found.more:
+        say(f"{found.more} more did not fit into {parsed.max_tokens} tokens; --max-tokens shows more")
+    return 0
+
+
+async def remember(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Save a fact."""
+    statement = Statement(
+        parsed.fact,
+        topic=parsed.topic,
+        source=Source(parsed.source),
+        confidence=parsed.confidence,
+        permanence=None if parsed.permanence is None else Permanence(parsed.permanence),
+    )
+    async with open_memory(settings) as memory:
+        learned = await memory.facts.learn(settings.scope(), statement, replaces=parsed.replaces)
+    if parsed.json:
+        print_json({"outcome": learned.outcome.value, **_fact_values(learned.fact)})
+        return 0
+    print(f"{learned.outcome.value}: {learned.fact.text} (id {learned.fact.id})")
+    if learned.earlier is not None:
+        print(f"  before: {learned.earlier.text}")
+    if learned.stands is not None:
+        print(f"  kept beside what was said: {learned.stands.text}")
+    return 0
+
+
+async def forget(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Delete a memory for good."""
+    async with open_memory(settings) as memory:
+        forgotten = await memory.erasure.forget(settings.scope(), parsed.id)
+    if parsed.json:
+        print_json({"id": forgotten.id, "removed": forgotten.removed})
+    else:
+        print(f"forgotten: {forgotten.removed} stored item{'s' if forgotten.removed > 1 else ''} removed")
+    return 0
+
+
+def _fact_row(fact: Fact) -> list[str]:
+    until = "" if fact.valid_to is None else f"{fact.valid_to:%Y-%m-%d}"
+    source = "unconfirmed" if fact.standing is Standing.CANDIDATE else fact.source.value
+    sure = f"{confidence_at(fact, utc_now()):.2f}"
+    return [fact.id, fact.topic or "", f"{fact.valid_from:%Y-%m-%d}", until, sure, source, fact.text]
+
+
+def _fact_values(fact: Fact) -> dict[str, Any]:
+    return {
+        "id": fact.id,
+        "text": fact.text,
+        "topic": fact.topic,
+        "standing": fact.standing.value,
+        "source": fact.source.value,
+        "confidence": round(confidence_at(fact, utc_now()), 4),
+        "permanence": fact.permanence.value,
+        "support": fact.support,
+        "valid_from": fact.valid_from.isoformat(),
+        "valid_to": None if fact.valid_to is None else fact.valid_to.isoformat(),
+        "expires_at": None if fact.expires_at is None else fact.expires_at.isoformat(),
+        "session_id": fact.session_id,
+        "turn_id": fact.turn_id,
+    }

@@ -1,0 +1,166 @@
+"""What can be typed. Each command names the function that runs it."""
+
+import argparse
+import difflib
+import importlib
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from mcp_memory_server.errors import ConfigurationError
+from mcp_memory_server.settings import Settings, read_settings
+from mcp_memory_server.version import __version__
+
+Command = Callable[[argparse.Namespace, Settings], Awaitable[int]]
+
+DEFAULT_PORT = 8765
+
+_ATTACH = """\
+attach it to a client:
+  Claude Code      claude mcp add memory -- mcp-memory-server
+  Claude Desktop   "mcpServers": {"memory": {"command": "mcp-memory-server"}} in claude_desktop_config.json
+
+settings, from the environment:
+  MCP_MEMORY_TABLE   where memory is kept: sqlite:///path/to/file (default: a file in your data folder)
+                     or dynamodb://table?region=eu-west-1
+  MCP_MEMORY_USER    whose memory it is (default: your account's name)
+  MCP_MEMORY_LOG_LEVEL   DEBUG, INFO, WARNING (default) or ERROR
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line that helps."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {_hinted(message)}; see {self.prog} --help\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser. Without a command the server talks to the client that started it."""
+    parser = _Parser(
+        prog="mcp-memory-server",
+        description="Memory for AI agents. Without a command: serve the client that started this, over stdio.",
+        epilog=_ATTACH,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mcp-memory-server {__version__}")
+    parser.set_defaults(command=_lazily("serve", "serve"), http=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    serve = _command(commands, "serve", "serve", "serve", "serve MCP clients over stdio, or over HTTP")
+    serve.add_argument("--http", action="store_true", help="serve streamable HTTP instead of stdio")
+    serve.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    serve.add_argument("--port", type=_port, default=DEFAULT_PORT, help="the port to listen on (default: %(default)s)")
+
+    doctor = _command(commands, "doctor", "doctor", "doctor", "check settings, engine and permissions; try a memory")
+    _json(doctor)
+    _add_memory_commands(commands)
+    _add_transfer_commands(commands)
+
+    tables = commands.add_parser("tables", help="make, describe or delete the DynamoDB table")
+    actions = tables.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _command(actions, "create", "tables", "create", "make the table as it should be in production, and wait for it")
+    _json(_command(actions, "describe", "tables", "describe", "tell what the table is like"))
+    delete = _command(actions, "delete", "tables", "delete", "delete the table with everything in it")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+    return parser
+
+
+def settings_from(parsed: argparse.Namespace) -> Settings:
+    """Return the settings of the environment, changed by what was typed.
+
+    Raises:
+        ConfigurationError: One of them is wrong.
+    """
+    typed = {name: getattr(parsed, name) for name in ("table", "user") if getattr(parsed, name, None) is not None}
+    try:
+        return Settings(**{**read_settings().model_dump(), **typed})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ConfigurationError(f"--{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _add_memory_commands(commands: Any) -> None:
+    facts = _command(commands, "facts", "memories", "facts", "list what is known, all of it or below a topic")
+    facts.add_argument("topic", nargs="?", help="for example personal/ or personal/location/")
+    facts.add_argument("--history", action="store_true", help="also what was true of this one topic before")
+    _json(facts)
+
+    preferences = _command(commands, "preferences", "memories", "preferences", "list all preferences, or set one")
+    preferences.add_argument("key", nargs="?", help="the preference to set")
+    preferences.add_argument("value", nargs="?", help="its new value")
+    _json(preferences)
+
+    recall = _command(commands, "recall", "memories", "recall", "search what is known")
+    recall.add_argument("query", help="a question, or words to look for")
+    recall.add_argument("--max-tokens", type=int, default=800, help="how long the answer may be (default: %(default)s)")
+    recall.add_argument("--topic", help="search only below this topic")
+    recall.add_argument("--as-of", metavar="DATE", help="what was true then, for example 2026-03-02")
+    _json(recall)
+
+    remember = _command(commands, "remember", "memories", "remember", "save a fact")
+    remember.add_argument("fact", help="one self-contained sentence")
+    remember.add_argument("--topic", help="for example personal/location/city; one current fact holds per topic")
+    remember.add_argument("--replaces", metavar="ID", help="the memory that is no longer true")
+    remember.add_argument("--permanence", choices=["permanent", "durable", "transient", "inferred"])
+    remember.add_argument("--source", choices=["user_stated", "confirmed", "inferred"], default="user_stated")
+    remember.add_argument("--confidence", type=float, help="over 0 and at most 1")
+    _json(remember)
+
+    forget = _command(commands, "forget", "memories", "forget", "delete a memory for good")
+    forget.add_argument("id", help="as `recall` and `facts` show it")
+    _json(forget)
+
+
+def _add_transfer_commands(commands: Any) -> None:
+    export = _command(commands, "export", "transfer", "export", "write everything of the user as JSON Lines")
+    export.add_argument("file", nargs="?", default="-", help="where to (default: standard output)")
+    export.add_argument("--force", action="store_true", help="overwrite the file if it exists")
+
+    import_ = _command(commands, "import", "transfer", "import_", "add memories from an export or from server-memory")
+    import_.add_argument("file", help="a JSON Lines file, or - for standard input")
+    _json(import_)
+
+    forget_user = _command(commands, "forget-user", "transfer", "forget_user", "delete everything of a user")
+    forget_user.add_argument("name", help="the user whose memory is to go")
+    forget_user.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _command(commands: Any, name: str, module: str, function: str, summary: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+    parser.add_argument("--table", metavar="URL", help="instead of MCP_MEMORY_TABLE")
+    parser.add_argument("--user", metavar="NAME", help="instead of MCP_MEMORY_USER")
+    parser.set_defaults(command=_lazily(module, function))
+    return parser
+
+
+def _lazily(module: str, function: str) -> Command:
+    """Return a command whose module is loaded when it runs: a client that waits for stdio pays only for that."""
+
+    def run(parsed: argparse.Namespace, settings: Settings) -> Awaitable[int]:
+        command: Command = getattr(importlib.import_module(f"mcp_memory_server.cli.{module}"), function)
+        return command(parsed, settings)
+
+    return run
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for programs instead of a table")
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def _hinted(message: str) -> str:
+    """Return argparse's message, with a guess in place of its long list of choices."""
+    head, _, choices = message.partition(" (choose from ")
+    if not choices:
+        return message
+    wrong = head.rpartition("invalid choice: ")[2].strip("'")
+    names = [choice.strip(" ')") for choice in choices.split(",")]
+    close = difflib.get_close_matches(wrong, names, n=1)
+    return f"unknown {wrong!r}" + (f", did you mean {close[0]!r}?" if close else f", choose from {', '.join(names)}")

@@ -1,0 +1,88 @@
+"""Commands that move or remove everything of a user."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from mcp_memory_server.cli.printing import ProgressLine, confirmed, print_json, say
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
+from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring import open_memory
+
+STANDARD_STREAM = "-"
+LINES_BETWEEN_SIGNS = 1000
+
+
+async def export(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Write everything of the user as JSON Lines."""
+    progress, count = ProgressLine("exported"), 0
+    with _writing(parsed.file, force=parsed.force) as file:
+        async with open_memory(settings) as memory:
+            async for line in memory.archive.export(settings.scope()):
+                file.write(line + "\n")
+                count += 1
+                if count % LINES_BETWEEN_SIGNS == 0:
+                    progress.show(count)
+    say(f"exported {count - 1:,} memories of {settings.user!r}")
+    return 0
+
+
+async def import_(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Add memories from a file."""
+    progress = ProgressLine("imported")
+    lines = await asyncio.to_thread(_read_lines, parsed.file)
+    async with open_memory(settings) as memory:
+        imported = await memory.archive.import_(settings.scope(), lines, progress.show)
+    progress.finish()
+    if parsed.json:
+        print_json({"added": imported.added, "known": imported.known, "forgotten": imported.forgotten})
+    else:
+        print(f"added {imported.added:,}, known before {imported.known:,}, forgotten before {imported.forgotten:,}")
+    return 0
+
+
+async def forget_user(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Delete everything of a user."""
+    scope, progress = Scope(parsed.name), ProgressLine("deleted")
+    if not parsed.yes and not confirmed(
+        f"This deletes everything that is known about {parsed.name!r}, for good. Type the name to go on:", parsed.name
+    ):
+        raise InvalidRequestError("nothing was deleted: type the user's name when asked, or pass --yes")
+    async with open_memory(settings) as memory:
+        removed = await memory.erasure.forget_user(scope, progress.show)
+    progress.finish()
+    print(f"deleted {removed:,} items; nothing of {parsed.name!r} is left")
+    return 0
+
+
+@contextlib.contextmanager
+def _writing(name: str, *, force: bool) -> Iterator[TextIO]:
+    """Open a file that only its owner can read: it will hold everything that is known about a person."""
+    if name == STANDARD_STREAM:
+        yield sys.stdout
+        return
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
+    try:
+        descriptor = os.open(name, flags, 0o600)
+    except FileExistsError:
+        raise InvalidRequestError(f"{name!r} exists; choose another name, or pass --force to overwrite it") from None
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {name!r}: {error.strerror}") from error
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        yield file
+
+
+def _read_lines(name: str) -> list[str]:
+    try:
+        text = sys.stdin.read() if name == STANDARD_STREAM else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequestError(f"cannot read {name!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
+    return text.splitlines()

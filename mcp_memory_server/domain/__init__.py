@@ -1,0 +1,1 @@
+"""Values and decisions: standard library only, no waiting, time is an argument."""

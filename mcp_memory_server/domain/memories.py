@@ -1,0 +1,140 @@
+"""Everything that is known about one user, in one form: what recall searches and what a context is made of."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import cached_property
+
+from mcp_memory_server.domain.facts import Fact, Standing, confidence_at
+from mcp_memory_server.domain.notes import Note
+from mcp_memory_server.domain.preferences import Preference
+from mcp_memory_server.domain.topics import is_under
+from mcp_memory_server.domain.word_index import WordIndex, index_words
+
+PREFERENCE_ID_PREFIX = "pref:"
+
+RECENCY_HALF_LIFE = timedelta(days=180)
+
+
+class Kind(StrEnum):
+    """What a memory is."""
+
+    FACT = "fact"
+    CANDIDATE = "candidate"
+    PAST = "past"
+    PREFERENCE = "preference"
+    FEEDBACK = "feedback"
+    PATTERN = "pattern"
+
+
+@dataclass(frozen=True)
+class KnownMemory:
+    """One memory, whatever it is, with what ranking needs. ``since`` is when it was first true or said."""
+
+    id: str
+    kind: Kind
+    text: str
+    topic: str | None
+    since: datetime
+    said_at: datetime
+    expires_at: datetime | None
+    support: int
+    fact: Fact | None = None
+
+    @cached_property
+    def searched_text(self) -> str:
+        """The text together with where it belongs."""
+        return f"{self.topic.replace('/', ' ')} {self.text}" if self.topic else self.text
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out."""
+
+    stamp: object
+    rows: Sequence[KnownMemory]
+    unreadable: int = 0
+    orders: dict[datetime, list[KnownMemory]] = field(
+        default_factory=dict[datetime, list["KnownMemory"]], compare=False
+    )
+    """The memories in the order of their worth, by the hour for which that was worked out."""
+
+    @cached_property
+    def memories(self) -> Sequence[KnownMemory]:
+        """Each statement once, however often it is stored."""
+        return without_repetitions(self.rows)
+
+    @cached_property
+    def word_index(self) -> WordIndex:
+        """The words of all memories, indexed when first asked for."""
+        return index_words([memory.searched_text for memory in self.memories])
+
+
+def from_fact(fact: Fact) -> KnownMemory:
+    """Return the fact as a memory."""
+    kind = {Standing.CURRENT: Kind.FACT, Standing.CANDIDATE: Kind.CANDIDATE, Standing.PAST: Kind.PAST}[fact.standing]
+    return KnownMemory(
+        fact.id, kind, fact.text, fact.topic, fact.valid_from, fact.said_at, fact.expires_at, fact.support, fact
+    )
+
+
+def from_preference(preference: Preference) -> KnownMemory:
+    """Return the preference as a memory. Its id says that it is one."""
+    return KnownMemory(
+        id=PREFERENCE_ID_PREFIX + preference.key,
+        kind=Kind.PREFERENCE,
+        text=f"{preference.key}: {preference.value}",
+        topic=None,
+        since=preference.set_at,
+        said_at=preference.set_at,
+        expires_at=None,
+        support=1,
+    )
+
+
+def from_note(note: Note) -> KnownMemory:
+    """Return the note as a memory."""
+    kind = Kind(note.kind.value)
+    return KnownMemory(note.id, kind, note.text, None, note.noted_at, note.noted_at, note.expires_at, 1)
+
+
+def without_repetitions(memories: Iterable[KnownMemory]) -> list[KnownMemory]:
+    """Return each statement once: the same text under a topic and without one is one fact with more support."""
+    by_statement: defaultdict[object, list[KnownMemory]] = defaultdict(list)
+    for memory in memories:
+        same = memory.id if memory.fact is None else (memory.kind, memory.fact.fingerprint)
+        by_statement[same].append(memory)
+    return [_merged(group) for group in by_statement.values()]
+
+
+def alive(memories: Iterable[KnownMemory], now: datetime) -> list[KnownMemory]:
+    """Return the memories that have not expired."""
+    return [memory for memory in memories if memory.expires_at is None or now < memory.expires_at]
+
+
+def under_topic(memories: Iterable[KnownMemory], prefix: str) -> list[KnownMemory]:
+    """Return the memories of this topic and of those below it."""
+    return [memory for memory in memories if is_under(memory.topic, prefix)]
+
+
+def confidence(memory: KnownMemory, now: datetime) -> float:
+    """Return how sure a memory is now. What the user asked for is sure; what was observed fades like an inference."""
+    if memory.fact is not None:
+        return confidence_at(memory.fact, now)
+    return 1.0 if memory.kind is Kind.PREFERENCE else 0.6
+
+
+def recency(memory: KnownMemory, now: datetime) -> float:
+    """Return 1 for what was said just now, halved with every half-life."""
+    return 0.5 ** (max(now - memory.said_at, timedelta()) / RECENCY_HALF_LIFE)
+
+
+def _merged(group: list[KnownMemory]) -> KnownMemory:
+    if len(group) == 1:
+        return group[0]
+    best = max(group, key=lambda memory: (memory.topic is not None, memory.support, memory.said_at))
+    return replace(
+        best, support=sum(memory.support for memory in group), said_at=max(memory.said_at for memory in group)
+    )

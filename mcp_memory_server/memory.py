@@ -1,0 +1,26 @@
+"""Memory: everything that can be done with it, in one value."""
+
+from dataclasses import dataclass
+
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.services.archive import Archive
+from mcp_memory_server.services.context import Context
+from mcp_memory_server.services.erasure import Erasure
+from mcp_memory_server.services.facts import Facts
+from mcp_memory_server.services.notes import Notes
+from mcp_memory_server.services.preferences import Preferences
+from mcp_memory_server.services.recall import Recall
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The services over one table. Every call names the `Scope` whose memory it is about."""
+
+    facts: Facts
+    preferences: Preferences
+    notes: Notes
+    recall: Recall
+    context: Context
+    erasure: Erasure
+    archive: Archive
+    table: ItemTable

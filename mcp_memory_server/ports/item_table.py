@@ -1,0 +1,101 @@
+"""The item table: the one place where long-term memory is true."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from mcp_memory_server.domain.items import Item, Key, Page, Put, Update, Write
+
+
+class ItemTable(Protocol):
+    """Items in partitions, ordered by sort key within a partition, each with a version and an optional expiry.
+
+    An expired item is absent: for reads, for expected versions, and for updates, which start from nothing.
+    Expiry has whole seconds. Numbers come back as int or float (a whole float as int), lists as list.
+
+    Every write may carry an operation id, which is kept with the row. A write whose id is that of the last write
+    to the row is a repeat: nothing changes, and the answer is that of the first time. Updates recognise their id
+    even after a few later updates of others.
+
+    Any method may raise TableUnavailableError, when the table does not answer within its deadline (a write may
+    then have happened: repeat it with the same operation id), and TableDamagedError. Writes may raise
+    TableFullError; and InvalidRequestError or TooLargeError, before anything is written. A method never blocks the
+    event loop, and may be awaited from any event loop.
+    """
+
+    async def get(self, key: Key, *, may_be_stale: bool = False) -> Item | None:
+        """Return the item, None if it is absent. Stale means: without writes of the last moments."""
+        ...
+
+    async def get_many(self, keys: Collection[Key], *, may_be_stale: bool = False) -> Mapping[Key, Item]:
+        """Return the items that are there. Each is fresh; together they are no snapshot."""
+        ...
+
+    async def query(
+        self,
+        pk: str,
+        *,
+        prefix: str = "",
+        between: tuple[str, str] | None = None,
+        descending: bool = False,
+        limit: int | None,
+        cursor: str | None = None,
+        attributes: Collection[str] | None = None,
+        may_be_stale: bool = False,
+    ) -> Page:
+        """Return items of one partition in the byte order of their sort keys.
+
+        ``prefix`` or ``between`` (both ends included) narrow it; ``limit=None`` means all, however many requests
+        that takes. Fewer items than the limit are returned only at the end of what was asked for. ``attributes``
+        limits the bodies to these names. A cursor continues the same query, stays valid while items come and go,
+        and never repeats an item.
+
+        Raises:
+            InvalidRequestError: The limit is under 1, or both prefix and between are given.
+        """
+        ...
+
+    async def put(self, write: Put, *, operation_id: str | None = None) -> int:
+        """Write the item and return its new version.
+
+        Without an expected version this costs DynamoDB a read as well.
+
+        Raises:
+            ConflictError: The stored version is not the expected one. Nothing was written.
+        """
+        ...
+
+    async def delete(self, key: Key, *, expected_version: int | None = None) -> bool:
+        """Remove the item and tell whether it was there.
+
+        Raises:
+            ConflictError: The stored version is not the expected one. Nothing was removed.
+        """
+        ...
+
+    async def update(self, write: Update, *, operation_id: str | None = None) -> Item:
+        """Change attributes in one atomic step and return the item as it is now.
+
+        Raises:
+            ConflictError: The stored version is not the expected one. Nothing was changed.
+        """
+        ...
+
+    async def write(self, writes: Sequence[Write], *, operation_id: str | None = None) -> None:
+        """Make all of the writes, or none. At most 25, each for another item.
+
+        Raises:
+            ConflictError: A stored version is not the expected one. Nothing was written.
+        """
+        ...
+
+    async def delete_many(self, keys: Collection[Key]) -> None:
+        """Remove all of these, in any order, not at once: after an error some may be gone. Repeating is harmless."""
+        ...
+
+    async def scrub(self) -> None:
+        """Make sure, as far as the engine can, that deleted content is no longer in its files."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun, and let go of the engine. Closing twice is harmless."""
+        ...

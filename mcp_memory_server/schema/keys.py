@@ -1,0 +1,120 @@
+"""Where each memory lies in the table.
+
+=========================  ===============  ===============================  =====================================
+what                       pk               sk                               lives
+=========================  ===============  ===============================  =====================================
+version stamp of a user    USER#<user>      PROFILE                          for ever; raised by every write
+fact, current              USER#<user>      FACT#<topic>, or FACT#~<id>      by permanence
+                                            for a fact without a topic
+fact, only possible        USER#<user>      FACT?#<topic>#<fingerprint>      by permanence
+fact, earlier versions     USER#<user>      PAST#<topic>#<valid_to>          for ever
+forgotten                  USER#<user>      GONE#<fingerprint>               for ever
+preference                 USER#<user>      PREF#<key>                       for ever
+feedback, pattern          USER#<user>      NOTE#<kind>#<id>                 180 and 30 days
+=========================  ===============  ===============================  =====================================
+
+Ids may hold anything. Each is encoded so that the signs which join the parts of a key (``#``, ``/``, ``~``) never
+come from an id: two different ids can share neither a key nor a key prefix.
+"""
+
+import re
+from datetime import UTC, datetime
+from urllib.parse import unquote
+
+from mcp_memory_server.domain.facts import Standing
+from mcp_memory_server.domain.items import Key
+from mcp_memory_server.domain.memories import PREFERENCE_ID_PREFIX, Kind, KnownMemory
+from mcp_memory_server.domain.notes import NoteKind
+from mcp_memory_server.domain.scope import Scope
+
+CURRENT_FACTS = "FACT#"
+POSSIBLE_FACTS = "FACT?#"
+PAST_FACTS = "PAST#"
+FORGOTTEN = "GONE#"
+NOTES = "NOTE#"
+PREFERENCES = "PREF#"
+PROFILE = "PROFILE"
+
+# What is known about a user lies in two stretches, so that two queries read all of it and no history.
+# The sign after "#" is "$".
+KNOWN_STRETCHES = ((CURRENT_FACTS, "NOTE$"), (PREFERENCES, "PREF$"))
+
+_JOINING_SIGNS = re.compile(r"[\x00-\x20%#/~\x7f]")
+
+
+def user_partition(user_id: str) -> str:
+    """Return the partition that holds everything of one user."""
+    return f"USER#{encoded(user_id)}"
+
+
+def profile_key(scope: Scope) -> Key:
+    """Return where the user's version stamp lies."""
+    return Key(user_partition(scope.user_id), PROFILE)
+
+
+def fact_key(scope: Scope, topic: str | None, fact_id: str) -> Key:
+    """Return where the current fact of a topic lies; a fact without a topic lies under its own id."""
+    return Key(user_partition(scope.user_id), CURRENT_FACTS + _place(topic, fact_id))
+
+
+def possible_fact_key(scope: Scope, topic: str | None, fact_id: str, fingerprint: str) -> Key:
+    """Return where a statement lies that only might be true."""
+    return Key(user_partition(scope.user_id), f"{POSSIBLE_FACTS}{_place(topic, fact_id)}#{fingerprint}")
+
+
+def past_fact_key(scope: Scope, topic: str | None, fact_id: str, valid_to: datetime) -> Key:
+    """Return where a fact lies that held until this moment."""
+    return Key(user_partition(scope.user_id), f"{past_facts_prefix(topic, fact_id)}{timestamp(valid_to)}")
+
+
+def past_facts_prefix(topic: str | None, fact_id: str) -> str:
+    """Return what the sort keys of all earlier versions of one fact begin with."""
+    return f"{PAST_FACTS}{_place(topic, fact_id)}#"
+
+
+def memory_key(scope: Scope, memory: KnownMemory) -> Key:
+    """Return where a memory lies, whatever it is."""
+    fact = memory.fact
+    if memory.kind is Kind.PREFERENCE:
+        return preference_key(scope, memory.id.removeprefix(PREFERENCE_ID_PREFIX))
+    if fact is None:
+        return note_key(scope, NoteKind(memory.kind.value), memory.id)
+    if fact.standing is Standing.CANDIDATE:
+        return possible_fact_key(scope, fact.topic, fact.id, fact.fingerprint)
+    if fact.standing is Standing.PAST and fact.valid_to is not None:
+        return past_fact_key(scope, fact.topic, fact.id, fact.valid_to)
+    return fact_key(scope, fact.topic, fact.id)
+
+
+def tombstone_key(scope: Scope, fingerprint: str) -> Key:
+    """Return where the mark lies that this statement was forgotten."""
+    return Key(user_partition(scope.user_id), FORGOTTEN + fingerprint)
+
+
+def preference_key(scope: Scope, key: str) -> Key:
+    """Return where a preference lies."""
+    return Key(user_partition(scope.user_id), PREFERENCES + encoded(key))
+
+
+def note_key(scope: Scope, kind: NoteKind, note_id: str) -> Key:
+    """Return where a note lies."""
+    return Key(user_partition(scope.user_id), f"{NOTES}{kind}#{encoded(note_id)}")
+
+
+def encoded(part: str) -> str:
+    """Return the part in a form that holds no sign which joins the parts of a key."""
+    return _JOINING_SIGNS.sub(lambda sign: f"%{ord(sign.group()):02X}", part)
+
+
+def decoded(part: str) -> str:
+    """Return what was encoded."""
+    return unquote(part)
+
+
+def timestamp(moment: datetime) -> str:
+    """Return the moment in a fixed width, so that the order of the text is the order of time."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _place(topic: str | None, fact_id: str) -> str:
+    return f"~{fact_id}" if topic is None else "/".join(encoded(part) for part in topic.split("/"))

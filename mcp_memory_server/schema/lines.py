@@ -1,0 +1,141 @@
+"""Memories as JSON Lines: what `export` writes, and what `import` reads, the official server-memory's file included."""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from mcp_memory_server.domain.facts import Source, Statement, learn
+from mcp_memory_server.domain.items import Item, Key, Put
+from mcp_memory_server.domain.memories import from_fact, from_note, from_preference
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
+from mcp_memory_server.schema import keys
+from mcp_memory_server.schema.records import (
+    fact_body,
+    fact_from,
+    note_from,
+    preference_from,
+    tombstone_from,
+)
+
+FORMAT = "mcp-memory-server"
+FORMAT_VERSION = 1
+
+_KINDS = {
+    keys.CURRENT_FACTS: "fact",
+    keys.POSSIBLE_FACTS: "candidate",
+    keys.PAST_FACTS: "past",
+    keys.FORGOTTEN: "forgotten",
+    keys.PREFERENCES: "preference",
+    keys.NOTES: "note",
+}
+_PREFIXES = {kind: prefix for prefix, kind in _KINDS.items()}
+
+
+def header_line(now: datetime) -> str:
+    """Return the first line of an export: what it is and when it was made."""
+    return json.dumps({"format": FORMAT, "version": FORMAT_VERSION, "exported_at": keys.timestamp(now)})
+
+
+def line_from(item: Item) -> str | None:
+    """Return the item as a line, None if it is bookkeeping that means nothing elsewhere."""
+    prefix = item.key.sk.partition("#")[0] + "#"
+    if prefix not in _KINDS:
+        return None
+    line = {"kind": _KINDS[prefix], "key": item.key.sk.removeprefix(prefix), "memory": item.body}
+    if item.expires_at is not None:
+        line["expires_at"] = keys.timestamp(item.expires_at)
+    return json.dumps(line, ensure_ascii=False, default=_bytes_to_json)
+
+
+def puts_from(scope: Scope, lines: Iterable[str], now: datetime) -> Iterator[Put]:
+    """Return what the lines say, as items of this user that are written only where nothing is yet.
+
+    Raises:
+        InvalidRequestError: A line is none that can be read. The message tells its number.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line, object_hook=_bytes_from_json)
+            yield from _puts(scope, _mapping(entry), now)
+        except json.JSONDecodeError as error:
+            raise InvalidRequestError(f"line {number} is not JSON: {error.msg} at column {error.colno}") from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidRequestError(f"line {number} cannot be read: {type(error).__name__} {error}") from None
+        except MemoryServerError as error:
+            raise InvalidRequestError(f"line {number}: {error}") from None
+
+
+def statement_fingerprint(put: Put) -> str | None:
+    """Return the fingerprint of what a put would state as a fact, None if it states none."""
+    if not put.key.sk.startswith((keys.CURRENT_FACTS, keys.POSSIBLE_FACTS, keys.PAST_FACTS)):
+        return None
+    return fact_from(Item(put.key, put.body, 1)).fingerprint
+
+
+def _puts(scope: Scope, entry: Mapping[str, Any], now: datetime) -> Iterator[Put]:
+    if "format" in entry:
+        _check_format(entry)
+    elif entry.get("type") == "entity":
+        for observation in entry.get("observations") or ():
+            yield _stated(scope, f"{entry['name']} ({entry['entityType']}): {observation}", now)
+    elif entry.get("type") == "relation":
+        relation = str(entry["relationType"]).replace("_", " ")
+        yield _stated(scope, f"{entry['from']} {relation} {entry['to']}", now)
+    elif entry.get("kind") in _PREFIXES:
+        yield _exported(scope, entry)
+    else:
+        raise InvalidRequestError("this is neither a line of an export nor one of server-memory's")
+
+
+def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
+    expires_at = entry.get("expires_at")
+    prefix = _PREFIXES[entry["kind"]]
+    item = Item(
+        Key(keys.user_partition(scope.user_id), prefix + entry["key"]),
+        _mapping(entry["memory"]),
+        version=1,
+        expires_at=None if expires_at is None else datetime.fromisoformat(expires_at),
+    )
+    # The key is made anew from what the memory says: a line cannot choose a place of its own.
+    return Put(_key(scope, item, prefix), item.body, expected_version=0, expires_at=item.expires_at)
+
+
+def _key(scope: Scope, item: Item, prefix: str) -> Key:
+    if prefix == keys.FORGOTTEN:
+        return keys.tombstone_key(scope, keys.encoded(tombstone_from(item).fingerprint))
+    if prefix == keys.PREFERENCES:
+        return keys.memory_key(scope, from_preference(preference_from(item)))
+    if prefix == keys.NOTES:
+        return keys.memory_key(scope, from_note(note_from(item)))
+    return keys.memory_key(scope, from_fact(fact_from(item)))
+
+
+def _stated(scope: Scope, text: str, now: datetime) -> Put:
+    fact = learn(Statement(text, source=Source.USER_STATED), now).fact
+    return Put(keys.fact_key(scope, None, fact.id), fact_body(fact), expected_version=0)
+
+
+def _check_format(entry: Mapping[str, Any]) -> None:
+    if entry["format"] != FORMAT or entry.get("version") != FORMAT_VERSION:
+        raise InvalidRequestError(f"this is a {entry['format']!r} file of version {entry.get('version')!r}, not ours")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidRequestError("an object in braces was expected")
+    return cast("dict[str, Any]", value)
+
+
+def _bytes_to_json(value: object) -> dict[str, str]:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{type(value).__name__} cannot be exported")
+    return {"$base64": base64.b64encode(value).decode()}
+
+
+def _bytes_from_json(entry: dict[str, Any]) -> Any:
+    return base64.b64decode(entry["$base64"]) if entry.keys() == {"$base64"} else entry

@@ -1,0 +1,163 @@
+"""What is in each item: memories to bodies and back.
+
+An item written by any earlier release is readable here: a missing attribute has a default, an unknown one survives a
+rewrite, because a body is always written over the one that was read.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from mcp_memory_server.domain.facts import Fact, Outcome, Permanence, Source, Standing, Tombstone, fact_id
+from mcp_memory_server.domain.items import Item, Value
+from mcp_memory_server.domain.notes import Note, NoteKind, expiry
+from mcp_memory_server.domain.preferences import Preference, SetBy
+from mcp_memory_server.errors import TableDamagedError
+from mcp_memory_server.schema.keys import NOTES, PREFERENCES, decoded, timestamp
+
+Record = Mapping[str, Value]
+Choice = TypeVar("Choice", bound=StrEnum)
+
+OUTCOME = "outcome"
+"""What the operation that wrote a fact did, so that its repetition can be answered like the first time."""
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def fact_body(fact: Fact, over: Record | None = None) -> dict[str, Value]:
+    """Return the body of a fact's item, written over what the item held."""
+    optional = {
+        "topic": fact.topic,
+        "valid_to": None if fact.valid_to is None else timestamp(fact.valid_to),
+        "session": fact.session_id,
+        "turn": fact.turn_id,
+    }
+    return {
+        **(over or {}),
+        "id": fact.id,
+        "text": fact.text,
+        "source": fact.source.value,
+        "confidence": fact.confidence,
+        "permanence": fact.permanence.value,
+        "support": fact.support,
+        "valid_from": timestamp(fact.valid_from),
+        "said_at": timestamp(fact.said_at),
+        "standing": fact.standing.value,
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+def fact_from(item: Item) -> Fact:
+    """Read a fact.
+
+    Raises:
+        TableDamagedError: The item does not hold one.
+    """
+    body = item.body
+    text, topic = _text(item, "text"), _optional_text(body, "topic")
+    valid_from = _moment(body, "valid_from") or _BEGINNING
+    return Fact(
+        id=_optional_text(body, "id") or fact_id(topic, text),
+        text=text,
+        topic=topic,
+        source=_one_of(Source, body.get("source"), Source.USER_STATED),
+        confidence=_number(body, "confidence", 0.9),
+        permanence=_one_of(Permanence, body.get("permanence"), Permanence.DURABLE),
+        support=int(_number(body, "support", 1)),
+        valid_from=valid_from,
+        said_at=_moment(body, "said_at") or valid_from,
+        valid_to=_moment(body, "valid_to"),
+        expires_at=item.expires_at,
+        session_id=_optional_text(body, "session"),
+        turn_id=_optional_text(body, "turn"),
+        standing=_one_of(Standing, body.get("standing"), Standing.CURRENT),
+    )
+
+
+def outcome_from(item: Item) -> Outcome:
+    """Read what learning this fact did."""
+    return _one_of(Outcome, item.body.get(OUTCOME), Outcome.LEARNED)
+
+
+def preference_body(preference: Preference, over: Record | None = None) -> dict[str, Value]:
+    """Return the body of a preference's item, written over what the item held."""
+    return {
+        **(over or {}),
+        "value": preference.value,
+        "set_by": preference.set_by.value,
+        "set_at": timestamp(preference.set_at),
+    }
+
+
+def preference_from(item: Item) -> Preference:
+    """Read a preference."""
+    return Preference(
+        key=decoded(item.key.sk.removeprefix(PREFERENCES)),
+        value=_text(item, "value"),
+        set_by=_one_of(SetBy, item.body.get("set_by"), SetBy.USER),
+        set_at=_moment(item.body, "set_at") or _BEGINNING,
+    )
+
+
+def note_body(note: Note) -> dict[str, Value]:
+    """Return the body of a note's item."""
+    body: dict[str, Value] = {"text": note.text, "noted_at": timestamp(note.noted_at)}
+    return body if note.session_id is None else {**body, "session": note.session_id}
+
+
+def note_from(item: Item) -> Note:
+    """Read a note."""
+    kind, _, note_id = item.key.sk.removeprefix(NOTES).partition("#")
+    kind = _one_of(NoteKind, kind, NoteKind.PATTERN)
+    noted_at = _moment(item.body, "noted_at") or _BEGINNING
+    return Note(
+        id=decoded(note_id),
+        kind=kind,
+        text=_text(item, "text"),
+        noted_at=noted_at,
+        expires_at=item.expires_at or expiry(kind, noted_at),
+        session_id=_optional_text(item.body, "session"),
+    )
+
+
+def tombstone_body(tombstone: Tombstone) -> dict[str, Value]:
+    """Return the body of a tombstone's item. The text is not in it."""
+    return {"forgotten_at": timestamp(tombstone.forgotten_at)}
+
+
+def tombstone_from(item: Item) -> Tombstone:
+    """Read a tombstone."""
+    return Tombstone(item.key.sk.partition("#")[2], _moment(item.body, "forgotten_at") or _BEGINNING)
+
+
+def _text(item: Item, name: str) -> str:
+    value = item.body.get(name)
+    if not isinstance(value, str):
+        raise TableDamagedError(f"a {item.key.sk.partition('#')[0]} item has no {name!r}, so it cannot be read")
+    return value
+
+
+def _optional_text(body: Record, name: str) -> str | None:
+    value = body.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _number(body: Record, name: str, default: float) -> float:
+    value = body.get(name)
+    return value if isinstance(value, int | float) else default
+
+
+def _moment(body: Record, name: str) -> datetime | None:
+    value = body.get(name)
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _one_of(choices: type[Choice], value: Value, default: Choice) -> Choice:
+    try:
+        return choices(value)
+    except ValueError:
+        return default  # a later release may know more choices than this one

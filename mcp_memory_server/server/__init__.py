@@ -1,0 +1,1 @@
+"""The MCP layer: parse, call one service, return its value."""

@@ -1,0 +1,73 @@
+"""Resources: what a person wants to look at, in readable Markdown."""
+
+from urllib.parse import unquote
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
+
+from mcp_memory_server.domain.facts import Fact, Standing
+from mcp_memory_server.domain.text import one_line
+from mcp_memory_server.errors import NotFoundError
+from mcp_memory_server.memory import Memory
+from mcp_memory_server.server.identity import Identify
+
+MARKDOWN = "text/markdown"
+CONTEXT_TOKENS = 2000
+
+RESOURCES = [
+    Resource(uri="memory://context", name="context", title="What a conversation starts with", mime_type=MARKDOWN),
+    Resource(uri="memory://preferences", name="preferences", title="All preferences", mime_type=MARKDOWN),
+    Resource(uri="memory://facts", name="facts", title="All facts", mime_type=MARKDOWN),
+]
+TEMPLATES = [
+    ResourceTemplate(
+        uri_template="memory://facts{/topic}", name="facts-by-topic", title="Facts below a topic", mime_type=MARKDOWN
+    ),
+]
+
+_FACTS = "memory://facts/"
+
+
+async def read_resource(memory: Memory, identify: Identify, uri: str) -> ReadResourceResult:
+    """Return the resource as Markdown.
+
+    Raises:
+        MCPError: There is no such resource, or nothing is known under the topic.
+    """
+    if uri == "memory://context":
+        text = (await memory.context.load(identify(), max_tokens=CONTEXT_TOKENS)).text
+    elif uri == "memory://preferences":
+        text = await _preferences(memory, identify)
+    elif uri == "memory://facts":
+        text = _facts("All facts", await memory.facts.all(identify()))
+    elif uri.startswith(_FACTS):
+        text = await _facts_below(memory, identify, unquote(uri.removeprefix(_FACTS)))
+    else:
+        have = ", ".join(str(resource.uri) for resource in RESOURCES)
+        raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; there are {have} and memory://facts/<topic>")
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)])
+
+
+async def _preferences(memory: Memory, identify: Identify) -> str:
+    preferences = await memory.preferences.all(identify())
+    lines = [f"- {one_line(entry.key)}: {one_line(entry.value)} ({entry.set_by.value})" for entry in preferences]
+    return "\n".join(["# All preferences", "", *(lines or ["None yet."])])
+
+
+async def _facts_below(memory: Memory, identify: Identify, topic: str) -> str:
+    facts = await memory.facts.all(identify(), topic)
+    if not facts:
+        raise NotFoundError(f"nothing is known under the topic {topic!r}")
+    return _facts(f"Facts below {topic}", facts)
+
+
+def _facts(title: str, facts: list[Fact]) -> str:
+    return "\n".join([f"# {title}", "", *([_line(fact) for fact in facts] or ["None yet."])])
+
+
+def _line(fact: Fact) -> str:
+    place = "no topic" if fact.topic is None else one_line(fact.topic)
+    guess = ", unconfirmed" if fact.standing is Standing.CANDIDATE else ""
+    return (
+        f"- {one_line(fact.text)} ({place}, {fact.source.value}{guess}, since {fact.valid_from:%Y-%m-%d}, id {fact.id})"
+    )

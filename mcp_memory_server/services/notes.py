@@ -1,0 +1,35 @@
+"""Notes: feedback and behavioural patterns, which fade."""
+
+from collections.abc import Callable
+from datetime import datetime
+from uuid import uuid4
+
+from mcp_memory_server.domain.items import Put
+from mcp_memory_server.domain.notes import Note, NoteKind, expiry
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.schema import keys
+from mcp_memory_server.schema.records import note_body, note_from
+from mcp_memory_server.services.known_memories import raise_stamp
+
+
+class Notes:
+    """What was observed about a user."""
+
+    def __init__(self, table: ItemTable, now: Callable[[], datetime]) -> None:
+        self._table = table
+        self._now = now
+
+    async def add(self, scope: Scope, kind: NoteKind, text: str, *, operation_id: str | None = None) -> Note:
+        """Keep the note for as long as its kind lives. The same operation id twice is one note."""
+        now, operation = self._now(), operation_id or uuid4().hex
+        note = Note(operation, kind, text, now, expiry(kind, now), scope.session_id)
+        put = Put(keys.note_key(scope, kind, note.id), note_body(note), expires_at=note.expires_at)
+        await self._table.write([put, raise_stamp(scope)], operation_id=operation)
+        return note
+
+    async def all(self, scope: Scope, kind: NoteKind | None = None) -> list[Note]:
+        """Return the notes that have not expired, newest first; of one kind, if it is given."""
+        prefix = keys.NOTES if kind is None else f"{keys.NOTES}{kind}#"
+        page = await self._table.query(keys.user_partition(scope.user_id), prefix=prefix, limit=None)
+        return sorted((note_from(item) for item in page.items), key=lambda note: note.noted_at, reverse=True)

@@ -1,0 +1,45 @@
+"""Preferences: how the user wants things done."""
+
+from collections.abc import Callable
+from datetime import datetime
+from uuid import uuid4
+
+from mcp_memory_server.domain.items import Put
+from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy, choose
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.schema import keys
+from mcp_memory_server.schema.records import preference_body, preference_from
+from mcp_memory_server.services.known_memories import raise_stamp
+from mcp_memory_server.services.writing import until_it_holds
+
+
+class Preferences:
+    """One value a key. A later one replaces the earlier; a default never replaces what the user chose."""
+
+    def __init__(self, table: ItemTable, now: Callable[[], datetime]) -> None:
+        self._table = table
+        self._now = now
+
+    async def set(
+        self, scope: Scope, key: str, value: str, *, set_by: SetBy = SetBy.USER, operation_id: str | None = None
+    ) -> PreferenceChange:
+        """Set the preference and tell what held before."""
+        wanted = Preference(key, value, set_by, self._now())
+        operation = operation_id or uuid4().hex
+        return await until_it_holds(lambda: self._set(scope, wanted, operation))
+
+    async def all(self, scope: Scope) -> list[Preference]:
+        """Return all preferences of the user, in the order of their keys, with one query."""
+        page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.PREFERENCES, limit=None)
+        return [preference_from(item) for item in page.items]
+
+    async def _set(self, scope: Scope, wanted: Preference, operation: str) -> PreferenceChange:
+        key = keys.preference_key(scope, wanted.key)
+        item = await self._table.get(key)
+        change = choose(wanted, None if item is None else preference_from(item))
+        if change.changed:
+            body = preference_body(wanted, None if item is None else item.body)
+            put = Put(key, body, expected_version=0 if item is None else item.version)
+            await self._table.write([put, raise_stamp(scope)], operation_id=operation)
+        return change
