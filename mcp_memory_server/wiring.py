@@ -50,7 +50,7 @@ def assemble(table: ItemTable, *, now: Callable[[], datetime] = utc_now) -> Memo
         facts=Facts(table, known, now),
         preferences=Preferences(table, now),
         notes=Notes(table, now),
-        recall=Recall(table, known, count_tokens, now),
+        recall=Recall(known, count_tokens, now),
         context=Context(known, count_tokens, now),
         erasure=Erasure(table, known, now),
         archive=Archive(table, now),
@@ -120,13 +120,7 @@ def _dynamodb_only(settings: Settings) -> DynamoDbTable:
             )
 
 
-def warm_up() -> None:
-    """Load what the first answer would otherwise wait for."""
-    count_tokens("")
-
-
 def missing_package(extra: str, error: ModuleNotFoundError) -> ConfigurationError:
     """Return the error that says what to install."""
-    return ConfigurationError(
-        f"{error.name} is not installed; install it with: pip install 'mcp-memory-server[{extra}]'"
-    )
+    package = (error.name or extra).partition(".")[0]
+    return ConfigurationError(f"{package} is not installed; install it with: pip install 'mcp-memory-server[{extra}]'")

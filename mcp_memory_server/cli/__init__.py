@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,12 +20,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = settings_from(parsed)
         logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
-        return asyncio.run(parsed.command(parsed, settings))
+        code = asyncio.run(parsed.command(parsed, settings))
+        sys.stdout.flush()  # here, where it can still be told that it failed
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has left; there is nobody to tell
+        _drop_output()  # whoever read it has left; there is nobody to tell
+        return FAILED
+    except OSError as error:
+        _drop_output()
+        print(f"mcp-memory-server: {error.strerror or type(error).__name__}", file=sys.stderr)
         return FAILED
     except MemoryServerError as error:
         print(f"mcp-memory-server: {error}", file=sys.stderr)
         return WRONG_USAGE if isinstance(error, InvalidRequestError | ConfigurationError) else FAILED
+    return code
+
+
+def _drop_output() -> None:
+    # Python tries once more when it ends, and would complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -37,7 +37,8 @@ async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     try:
         async with open_memory(settings) as memory:
             findings.append(await _timed("probe", lambda: _probe(memory)))
-        findings += _table(settings, dict(await describe_table(settings)))
+        if findings[-1].ok:  # one that does not answer would only be waited for again
+            findings += _table(settings, dict(await describe_table(settings)))
     except MemoryServerError as error:
         findings.append(Finding("table", ok=False, found=str(error), advice=_advice(error)))
     well = all(finding.ok for finding in findings)

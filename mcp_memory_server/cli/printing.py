@@ -1,9 +1,11 @@
 """What a person sees: tables that fit the terminal, and a line that shows how long work gets on."""
 
+import contextlib
 import json
 import shutil
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcp_memory_server.domain.text import one_line, shortened
@@ -58,7 +60,18 @@ def confirmed(question: str, expected: str) -> bool:
     if not sys.stdin.isatty():
         return False
     print(question, end=" ", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip() == expected
+    with interruptible():
+        return sys.stdin.readline().strip() == expected
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end what waits for a person or a pipe. The event loop's own handler would wait for the next await."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _terminal_width() -> int:

@@ -1,43 +1,37 @@
 """The command that serves clients."""
 
 import argparse
-import asyncio
 import json
+import os
+import signal
 import sys
-import threading
 
+from mcp_memory_server.cli import INTERRUPTED
 from mcp_memory_server.cli.printing import say
 from mcp_memory_server.server.app import build_server
 from mcp_memory_server.server.identity import always
 from mcp_memory_server.server.transports import PATH, http_app, listen, serve_http, serve_stdio
 from mcp_memory_server.settings import Settings
-from mcp_memory_server.wiring import open_memory, warm_up
-
-WARM_UP_AFTER_SECONDS = 1.0
-"""When the client has had its first answers. Doing it at once would make those slower."""
+from mcp_memory_server.wiring import open_memory
 
 
 async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client leaves, or the process is told to stop."""
     async with open_memory(settings) as memory:
         server = build_server(memory, always(settings.scope()))
-        timer = asyncio.get_running_loop().call_later(WARM_UP_AFTER_SECONDS, _warm_up_beside)
-        try:
-            if parsed.http:
-                app = http_app(server, parsed.host)
-                with listen(parsed.host, parsed.port) as listener:
-                    _say_how_to_attach(parsed.host, listener.getsockname()[1], settings)
-                    await serve_http(app, listener)
-            else:
-                _warn_a_person(settings)
-                await serve_stdio(server)
-        finally:
-            timer.cancel()
+        if parsed.http:
+            app = http_app(server, parsed.host)
+            with listen(parsed.host, parsed.port) as listener:
+                # uvicorn stops, then repeats the signal, which would end us before the memory is closed.
+                signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+                _say_how_to_attach(parsed.host, listener.getsockname()[1], settings)
+                await serve_http(app, listener)
+        else:
+            _warn_a_person(settings)
+            # A thread waits for the next line and cannot be woken. What was acknowledged is on the disk already.
+            signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+            await serve_stdio(server)
     return 0
-
-
-def _warm_up_beside() -> None:
-    threading.Thread(target=warm_up, name="memory-warm-up", daemon=True).start()
 
 
 def _say_how_to_attach(host: str, port: int, settings: Settings) -> None:

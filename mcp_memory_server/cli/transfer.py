@@ -1,7 +1,6 @@
 """Commands that move or remove everything of a user."""
 
 import argparse
-import asyncio
 import contextlib
 import os
 import sys
@@ -9,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from mcp_memory_server.cli.printing import ProgressLine, confirmed, print_json, say
+from mcp_memory_server.cli.printing import ProgressLine, confirmed, interruptible, print_json, say
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
 from mcp_memory_server.settings import Settings
@@ -29,6 +28,7 @@ async def export(parsed: argparse.Namespace, settings: Settings) -> int:
                 count += 1
                 if count % LINES_BETWEEN_SIGNS == 0:
                     progress.show(count)
+        file.flush()  # before it is called done: the disk may be full, or the reader gone
     say(f"exported {count - 1:,} memories of {settings.user!r}")
     return 0
 
@@ -36,7 +36,7 @@ async def export(parsed: argparse.Namespace, settings: Settings) -> int:
 async def import_(parsed: argparse.Namespace, settings: Settings) -> int:
     """Add memories from a file."""
     progress = ProgressLine("imported")
-    lines = await asyncio.to_thread(_read_lines, parsed.file)
+    lines = _read_lines(parsed.file)
     async with open_memory(settings) as memory:
         imported = await memory.archive.import_(settings.scope(), lines, progress.show)
     progress.finish()
@@ -63,26 +63,35 @@ async def forget_user(parsed: argparse.Namespace, settings: Settings) -> int:
 
 @contextlib.contextmanager
 def _writing(name: str, *, force: bool) -> Iterator[TextIO]:
-    """Open a file that only its owner can read: it will hold everything that is known about a person."""
+    """Open a file that only its owner can read: it will hold everything that is known about a person.
+
+    It gets its name when it is complete, so that an export that fails does not cost the earlier one.
+    """
     if name == STANDARD_STREAM:
         yield sys.stdout
         return
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
+    target = Path(name).resolve()
+    if target.exists() and not (force and target.is_file()):
+        raise InvalidRequestError(f"{name!r} exists; choose another name, or pass --force to overwrite a file")
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        descriptor = os.open(name, flags, 0o600)
-    except FileExistsError:
-        raise InvalidRequestError(f"{name!r} exists; choose another name, or pass --force to overwrite it") from None
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise ConfigurationError(f"cannot write {name!r}: {error.strerror}") from error
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        yield file
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            yield file
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _read_lines(name: str) -> list[str]:
     try:
-        text = sys.stdin.read() if name == STANDARD_STREAM else Path(name).read_text(encoding="utf-8")
+        with interruptible():
+            text = sys.stdin.read() if name == STANDARD_STREAM else Path(name).read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidRequestError(f"cannot read {name!r}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidRequestError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
-    return text.splitlines()
+    return text.split("\n")  # not splitlines: it also splits at line separators inside a memory

@@ -8,11 +8,13 @@ from enum import StrEnum
 from typing import Any
 
 from mcp_memory_server.domain.memories import Kind, KnownMemory, confidence
-from mcp_memory_server.domain.text import shortened
+from mcp_memory_server.domain.text import ever_shorter
 from mcp_memory_server.errors import InvalidRequestError
 
 SMALLEST_BUDGET = 50
 LARGEST_BUDGET = 20_000
+MOST_MISSES = 8
+"""After so many memories that were too long for the room that is left, looking for a shorter one is not worth it."""
 
 Count = Callable[[str], int]
 
@@ -100,26 +102,20 @@ def fit_recalled(ranked: Sequence[Recollection], answer: Recalled, count: Count,
     empty = replace(answer, memories=(), more=len(ranked))
     room = max_tokens - count(reply_text(empty.to_reply()))
     chosen: list[Recollection] = []
+    misses = 0
     for memory in ranked:
         cost = count(reply_text(memory.to_reply())) + 1
         if cost <= room:
             chosen.append(memory)
             room -= cost
-        elif room < SMALLEST_BUDGET // 2:
+        elif (misses := misses + 1) > MOST_MISSES:
             break
-    if ranked and not chosen:
-        chosen = _cut_to_fit(ranked[0], count, room)
     fitted = replace(empty, memories=tuple(chosen), more=len(ranked) - len(chosen))
     while fitted.memories and count(reply_text(fitted.to_reply())) > max_tokens:
         fitted = replace(fitted, memories=fitted.memories[:-1], more=fitted.more + 1)
+    if ranked and not fitted.memories:
+        for text in ever_shorter(ranked[0].text):
+            cut = replace(empty, memories=(replace(ranked[0], text=text),), more=len(ranked) - 1)
+            if count(reply_text(cut.to_reply())) <= max_tokens:
+                return cut
     return fitted
-
-
-def _cut_to_fit(memory: Recollection, count: Count, room: int) -> list[Recollection]:
-    length = len(memory.text)
-    while length > 1:
-        length = length * 2 // 3
-        cut = replace(memory, text=shortened(memory.text, length))
-        if count(reply_text(cut.to_reply())) + 1 <= room:
-            return [cut]
-    return []

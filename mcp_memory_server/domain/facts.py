@@ -86,6 +86,9 @@ class Statement:
         for name, value in (("session_id", self.session_id), ("turn_id", self.turn_id)):
             if value is not None:
                 check_id(name, value)
+        for name, moment in (("said_at", self.said_at), ("expires_at", self.expires_at)):
+            if moment is not None and moment.tzinfo is None:
+                raise InvalidRequestError(f"{name} must have a time zone, got {moment.isoformat()!r}")
         if self.expires_at is not None and self.permanence not in (None, Permanence.TRANSIENT):
             raise InvalidRequestError(
                 f"a {self.permanence} fact does not expire; make it transient or leave expires_at out"
@@ -172,7 +175,7 @@ def learn(
     if current is not None and current.fingerprint == statement.fingerprint:
         fact = _supported(current, statement, now)
         return Learning(Outcome.SUPPORTED, fact, lifts_tombstone=lifts, drops_candidate=candidate is not None)
-    if current is not None and _is_weaker(statement, current, now):
+    if current is not None and not may_replace(statement, current, now):
         fact = _supported(candidate, statement, now) if candidate else _new(statement, now)
         fact = replace(fact, standing=Standing.CANDIDATE)
         return Learning(Outcome.CANDIDATE, fact, stands=current, lifts_tombstone=lifts)
@@ -183,8 +186,13 @@ def learn(
     # Strictly later than the old beginning, even when the clock stepped back: history keeps its order.
     change = max(fact.valid_from, current.valid_from + _INSTANT)
     fact = replace(fact, standing=Standing.CURRENT, valid_from=change)
-    past = replace(current, standing=Standing.PAST, valid_to=change)
+    past = ended(current, change)
     return Learning(Outcome.SUPERSEDED, fact, past, lifts_tombstone=lifts, drops_candidate=candidate is not None)
+
+
+def ended(fact: Fact, moment: datetime) -> Fact:
+    """Return the fact as history that held until this moment, and for an instant at least."""
+    return replace(fact, standing=Standing.PAST, valid_to=max(moment, fact.valid_from + _INSTANT))
 
 
 def confidence_at(fact: Fact, now: datetime) -> float:
@@ -201,16 +209,16 @@ def held_at(fact: Fact, moment: datetime) -> bool:
     return fact.valid_from <= moment and (fact.valid_to is None or moment < fact.valid_to)
 
 
+def may_replace(statement: Statement, known: Fact, now: datetime) -> bool:
+    """Tell whether the statement is strong enough: an inference never replaces what was said, only a weaker one."""
+    if statement.source is not Source.INFERRED:
+        return True
+    return known.source is Source.INFERRED and _confidence(statement) >= confidence_at(known, now)
+
+
 def _outweighs(statement: Statement, tombstone: Tombstone) -> bool:
     said_before = statement.said_at is not None and statement.said_at <= tombstone.forgotten_at
     return statement.source is Source.CONFIRMED and not said_before
-
-
-def _is_weaker(statement: Statement, current: Fact, now: datetime) -> bool:
-    """Tell whether the statement may stand only beside what is known: an inference never replaces what was said."""
-    if statement.source is not Source.INFERRED:
-        return False
-    return current.source is not Source.INFERRED or _confidence(statement) < confidence_at(current, now)
 
 
 def _confidence(statement: Statement) -> float:
@@ -245,12 +253,14 @@ def _new(statement: Statement, now: datetime) -> Fact:
 
 
 def _supported(fact: Fact, statement: Statement, now: datetime) -> Fact:
-    """Return the known fact after it was said once more: surer, fresher, and from the better source."""
+    """Return the known fact after it was said once more: surer, fresher, of the better source, under its new topic."""
     stronger = max((fact.source, statement.source), key=lambda source: _CONFIDENCE[source])
     permanence = statement.permanence or (_permanence(statement) if stronger is not fact.source else fact.permanence)
     confidence = max(fact.confidence, _confidence(statement))
     return replace(
         fact,
+        id=fact_id(statement.topic, statement.text),
+        topic=statement.topic,
         source=stronger,
         permanence=permanence,
         support=fact.support + 1,

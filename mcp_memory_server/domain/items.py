@@ -12,10 +12,11 @@ MAX_PARTITION_KEY_BYTES = 2048
 MAX_SORT_KEY_BYTES = 1024
 MAX_ITEM_BYTES = 400 * 1024
 """DynamoDB's limit. SQLite keeps it too, so that a memory can always move."""
-MAX_WRITES_AT_ONCE = 25
+MAX_WRITES_AT_ONCE = 10
+"""What every engine takes, AWS's own local one included; the service itself takes more."""
 MAX_OPERATION_ID_BYTES = 128
 REMEMBERED_OPERATIONS = 4
-"""An update repeated after at most this many other updates of the row is still recognised."""
+"""A row knows its last so many writes, as long as they were updates: a put starts anew."""
 
 RESERVED_ATTRIBUTES = frozenset({"pk", "sk", "version", "expires_at", "op", "op1", "op2", "op3"})
 
@@ -25,7 +26,7 @@ Body: TypeAlias = Mapping[str, Value]
 _MAX_NUMBER_DIGITS = 38
 _LARGEST_NUMBER = 9.99e125
 _SMALLEST_NUMBER = 1e-130
-_BOOKKEEPING_BYTES = 160  # version, expiry and operation ids, beside the body
+_BOOKKEEPING_BYTES = 700  # version, expiry and operation ids, beside the body
 _MAX_DEPTH = 30
 
 
@@ -143,16 +144,23 @@ def checked_update(update: Update) -> Update:
     )
 
 
-def check_writes(writes: Sequence[Write]) -> None:
-    """Refuse a set of writes that no engine could apply at once.
+def checked_put(put: Put) -> Put:
+    """Return the put with its values in their stored form; raises as `checked_body` does."""
+    return Put(put.key, checked_body(put.key, put.body), put.expected_version, put.expires_at)
+
+
+def checked_writes(writes: Sequence[Write]) -> list[Write]:
+    """Return the writes with their values in their stored form.
 
     Raises:
-        InvalidRequestError: There are none, too many, or two for the same item.
+        InvalidRequestError: There are none, too many, or two for the same item; or the table cannot keep one.
+        TooLargeError: One is over the table's limit.
     """
     if not 1 <= len(writes) <= MAX_WRITES_AT_ONCE:
         raise InvalidRequestError(f"1 to {MAX_WRITES_AT_ONCE} writes can be made at once, got {len(writes)}")
     if len({write.key for write in writes}) != len(writes):
         raise InvalidRequestError("two of the writes are for the same item")
+    return [_checked_write(write) for write in writes]
 
 
 def check_operation_id(operation_id: str | None) -> None:
@@ -202,6 +210,16 @@ def byte_length(name: str, text: str) -> int:
         ) from None
 
 
+def _checked_write(write: Write) -> Write:
+    match write:
+        case Put():
+            return checked_put(write)
+        case Update():
+            return checked_update(write)
+        case Delete():
+            return write
+
+
 def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if not 0 < byte_length("attribute name", name) <= 255:
@@ -235,7 +253,8 @@ def _stored(name: str, value: object, *, depth: int) -> Value:
 def _nested_name(name: str, key: object) -> str:
     if not isinstance(key, str):
         raise InvalidRequestError(f"attribute {name!r} has a key that is not text: {key!r}")
-    byte_length(f"attribute {name!r}", key)
+    if not byte_length(f"attribute {name!r}", key):
+        raise InvalidRequestError(f"attribute {name!r} has an empty key inside")
     return key
 
 

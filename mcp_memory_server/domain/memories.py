@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
@@ -49,7 +49,7 @@ class KnownMemory:
         return f"{self.topic.replace('/', ' ')} {self.text}" if self.topic else self.text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Known:
     """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out."""
 
@@ -101,12 +101,15 @@ def from_note(note: Note) -> KnownMemory:
 
 
 def without_repetitions(memories: Iterable[KnownMemory]) -> list[KnownMemory]:
-    """Return each statement once: the same text under a topic and without one is one fact with more support."""
+    """Return each statement once: the same text under a topic and without one is one fact with more support.
+
+    Under two topics it says two things ("yes" to tea, "yes" to coffee), and both are returned.
+    """
     by_statement: defaultdict[object, list[KnownMemory]] = defaultdict(list)
     for memory in memories:
-        same = memory.id if memory.fact is None else (memory.kind, memory.fact.fingerprint)
+        same = (memory.kind, memory.id if memory.fact is None else memory.fact.fingerprint)
         by_statement[same].append(memory)
-    return [_merged(group) for group in by_statement.values()]
+    return [memory for group in by_statement.values() for memory in _merged(group)]
 
 
 def alive(memories: Iterable[KnownMemory], now: datetime) -> list[KnownMemory]:
@@ -131,10 +134,22 @@ def recency(memory: KnownMemory, now: datetime) -> float:
     return 0.5 ** (max(now - memory.said_at, timedelta()) / RECENCY_HALF_LIFE)
 
 
-def _merged(group: list[KnownMemory]) -> KnownMemory:
-    if len(group) == 1:
-        return group[0]
-    best = max(group, key=lambda memory: (memory.topic is not None, memory.support, memory.said_at))
-    return replace(
-        best, support=sum(memory.support for memory in group), said_at=max(memory.said_at for memory in group)
-    )
+def _merged(group: list[KnownMemory]) -> list[KnownMemory]:
+    """Return the group without the memory that has no topic, whose support goes to the best of those that have one."""
+    loose = next((memory for memory in group if memory.topic is None), None)
+    # One that is gone earlier cannot stand for it: the statement would vanish with it.
+    able = [memory for memory in group if loose and memory.topic and _life(memory) >= _life(loose)]
+    if loose is None or not able:
+        return group
+    best = max(able, key=lambda memory: (memory.support, memory.said_at))
+    return [_with_support_of(memory, loose) if memory is best else memory for memory in group if memory is not loose]
+
+
+def _life(memory: KnownMemory) -> datetime:
+    return memory.expires_at or datetime.max.replace(tzinfo=UTC)
+
+
+def _with_support_of(memory: KnownMemory, other: KnownMemory) -> KnownMemory:
+    support, said_at = memory.support + other.support, max(memory.said_at, other.said_at)
+    fact = None if memory.fact is None else replace(memory.fact, support=support, said_at=said_at)
+    return replace(memory, support=support, said_at=said_at, fact=fact)

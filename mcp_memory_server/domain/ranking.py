@@ -11,6 +11,9 @@ from mcp_memory_server.domain.words import words
 RELEVANCE_FLOOR = 0.12
 """Below this share of the question's words, weighted by rarity, a memory does not answer it."""
 
+FAR_BEHIND = 0.25
+"""A memory with less than this share of the closest one's words only shares what everything shares."""
+
 CONFIDENCE_WEIGHT = 0.4
 RECENCY_WEIGHT = 0.15
 SUPPORT_WEIGHT = 0.05
@@ -28,11 +31,9 @@ def rank(known: Known, question: str, now: datetime, among: Collection[KnownMemo
     if not words(question):
         return best_first(known, now) if among is None else sorted(chosen, key=lambda memory: _worth(memory, now))
     index = known.word_index if among is None else index_words([memory.searched_text for memory in chosen])
-    scores = {
-        number: close * standing(chosen[number], now)
-        for number, close in closeness(index, question).items()
-        if close >= RELEVANCE_FLOOR
-    }
+    close = closeness(index, question)
+    floor = max(RELEVANCE_FLOOR, FAR_BEHIND * max(close.values(), default=0))
+    scores = {number: near * standing(chosen[number], now) for number, near in close.items() if near >= floor}
     return [chosen[number] for number in sorted(scores, key=lambda number: (-scores[number], chosen[number].id))]
 
 

@@ -3,12 +3,14 @@
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from mcp_memory_server.domain.items import byte_length
 from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SPACES = re.compile(r"\s+")
+_NOT_ON_A_LINE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _FINAL_PUNCTUATION = " .!?。！？"  # noqa: RUF001 - also the full stops of other scripts
 # Without the letters that look alike, so that a person can read an id aloud; 60 bits, so that two never meet by chance.
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -33,13 +35,24 @@ def checked_text(name: str, text: str, max_bytes: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text on a single line, so that it cannot pose as a heading or a list entry of its surroundings."""
-    return _SPACES.sub(" ", text).strip()
+    """Return the text on a single line, so that it cannot pose as a heading or a list entry of its surroundings.
+
+    Control characters become spaces too: a name may hold some, and a terminal would obey them.
+    """
+    return _NOT_ON_A_LINE.sub(" ", text).strip()
 
 
 def shortened(text: str, most: int) -> str:
     """Return the text, cut to this many characters with a sign that it was cut."""
     return text if len(text) <= most else text[: max(most - 1, 0)].rstrip() + "…"
+
+
+def ever_shorter(text: str) -> Iterator[str]:
+    """Yield the text, then cut to two thirds, again and again, until next to nothing of it is left."""
+    yield text
+    length = len(text)
+    while (length := length * 2 // 3) > 1:
+        yield shortened(text, length)
 
 
 def fingerprint(text: str) -> str:

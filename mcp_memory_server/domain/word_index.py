@@ -9,6 +9,8 @@ from mcp_memory_server.domain.words import words
 
 SATURATION = 1.2
 LENGTH_WEIGHT = 0.75
+NEGLIGIBLE = 0.05
+"""A word with less than this share of what the question's words weigh on average does not change what is closest."""
 SMALLEST_SIZE = 100
 """In a store of a few texts every word looks common. It is weighed as if the store had at least this many."""
 
@@ -40,6 +42,8 @@ def closeness(index: WordIndex, question: str) -> dict[int, float]:
     total = sum(rarity.values())
     scores: defaultdict[int, float] = defaultdict(float)
     for word in asked:
+        if rarity[word] < NEGLIGIBLE * total / len(asked):
+            continue  # it is in almost every text, so it takes long to add up and tells nothing
         for number, weight in index.weights.get(word, ()):
             scores[number] += rarity[word] * weight / total
     return scores

@@ -13,8 +13,9 @@ class ItemTable(Protocol):
     Expiry has whole seconds. Numbers come back as int or float (a whole float as int), lists as list.
 
     Every write may carry an operation id, which is kept with the row. A write whose id is that of the last write
-    to the row is a repeat: nothing changes, and the answer is that of the first time. Updates recognise their id
-    even after a few later updates of others.
+    to the row is a repeat: nothing changes, and the answer is that of the first time. It is recognised even after
+    up to three later updates of others, but not after a later put. If any row knows the id of several writes made at
+    once, all of them are a repeat.
 
     Any method may raise TableUnavailableError, when the table does not answer within its deadline (a write may
     then have happened: repeat it with the same operation id), and TableDamagedError. Writes may raise
@@ -81,7 +82,7 @@ class ItemTable(Protocol):
         ...
 
     async def write(self, writes: Sequence[Write], *, operation_id: str | None = None) -> None:
-        """Make all of the writes, or none. At most 25, each for another item.
+        """Make all of the writes, or none. At most 10, each for another item.
 
         Raises:
             ConflictError: A stored version is not the expected one. Nothing was written.

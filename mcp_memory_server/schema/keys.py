@@ -27,6 +27,7 @@ from mcp_memory_server.domain.memories import PREFERENCE_ID_PREFIX, Kind, KnownM
 from mcp_memory_server.domain.notes import NoteKind
 from mcp_memory_server.domain.scope import Scope
 
+ANY_FACTS = "FACT"
 CURRENT_FACTS = "FACT#"
 POSSIBLE_FACTS = "FACT?#"
 PAST_FACTS = "PAST#"

@@ -3,11 +3,12 @@
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from mcp_memory_server.domain.facts import Source, Statement, learn
-from mcp_memory_server.domain.items import Item, Key, Put
+from mcp_memory_server.domain.facts import Source, Statement, fact_id, learn
+from mcp_memory_server.domain.items import Item, Key, Put, checked_body
 from mcp_memory_server.domain.memories import from_fact, from_note, from_preference
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
@@ -15,6 +16,7 @@ from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import (
     fact_body,
     fact_from,
+    moment_from,
     note_from,
     preference_from,
     tombstone_from,
@@ -32,6 +34,7 @@ _KINDS = {
     keys.NOTES: "note",
 }
 _PREFIXES = {kind: prefix for prefix, kind in _KINDS.items()}
+_FACTS = (keys.CURRENT_FACTS, keys.POSSIBLE_FACTS, keys.PAST_FACTS)
 
 
 def header_line(now: datetime) -> str:
@@ -64,7 +67,7 @@ def puts_from(scope: Scope, lines: Iterable[str], now: datetime) -> Iterator[Put
             yield from _puts(scope, _mapping(entry), now)
         except json.JSONDecodeError as error:
             raise InvalidRequestError(f"line {number} is not JSON: {error.msg} at column {error.colno}") from None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidRequestError(f"line {number} cannot be read: {type(error).__name__} {error}") from None
         except MemoryServerError as error:
             raise InvalidRequestError(f"line {number}: {error}") from None
@@ -72,7 +75,7 @@ def puts_from(scope: Scope, lines: Iterable[str], now: datetime) -> Iterator[Put
 
 def statement_fingerprint(put: Put) -> str | None:
     """Return the fingerprint of what a put would state as a fact, None if it states none."""
-    if not put.key.sk.startswith((keys.CURRENT_FACTS, keys.POSSIBLE_FACTS, keys.PAST_FACTS)):
+    if not put.key.sk.startswith(_FACTS):
         return None
     return fact_from(Item(put.key, put.body, 1)).fingerprint
 
@@ -99,10 +102,14 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
         Key(keys.user_partition(scope.user_id), prefix + entry["key"]),
         _mapping(entry["memory"]),
         version=1,
-        expires_at=None if expires_at is None else datetime.fromisoformat(expires_at),
+        expires_at=None if expires_at is None else moment_from(expires_at),
     )
-    # The key is made anew from what the memory says: a line cannot choose a place of its own.
-    return Put(_key(scope, item, prefix), item.body, expected_version=0, expires_at=item.expires_at)
+    # Key and id are made anew from what the memory says: a line cannot choose a place of its own.
+    key, body = _key(scope, item, prefix), item.body
+    if "id" in body and prefix in _FACTS:
+        fact = fact_from(item)
+        body = {**body, "id": fact_id(fact.topic, fact.text)}
+    return Put(key, checked_body(key, body), expected_version=0, expires_at=item.expires_at)
 
 
 def _key(scope: Scope, item: Item, prefix: str) -> Key:
@@ -112,7 +119,10 @@ def _key(scope: Scope, item: Item, prefix: str) -> Key:
         return keys.memory_key(scope, from_preference(preference_from(item)))
     if prefix == keys.NOTES:
         return keys.memory_key(scope, from_note(note_from(item)))
-    return keys.memory_key(scope, from_fact(fact_from(item)))
+    fact = fact_from(item)
+    if prefix == keys.PAST_FACTS and fact.valid_to is None:
+        raise InvalidRequestError("a past memory must say until when it held, in 'valid_to'")
+    return keys.memory_key(scope, from_fact(replace(fact, id=fact_id(fact.topic, fact.text))))
 
 
 def _stated(scope: Scope, text: str, now: datetime) -> Put:

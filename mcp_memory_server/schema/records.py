@@ -14,7 +14,7 @@ from mcp_memory_server.domain.items import Item, Value
 from mcp_memory_server.domain.notes import Note, NoteKind, expiry
 from mcp_memory_server.domain.preferences import Preference, SetBy
 from mcp_memory_server.errors import TableDamagedError
-from mcp_memory_server.schema.keys import NOTES, PREFERENCES, decoded, timestamp
+from mcp_memory_server.schema.keys import NOTES, PAST_FACTS, POSSIBLE_FACTS, PREFERENCES, decoded, timestamp
 
 Record = Mapping[str, Value]
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -23,6 +23,8 @@ OUTCOME = "outcome"
 """What the operation that wrote a fact did, so that its repetition can be answered like the first time."""
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+# The place of an item decides how its fact stands; the attribute of that name is for people who read the table.
+_STANDINGS = {POSSIBLE_FACTS: Standing.CANDIDATE, PAST_FACTS: Standing.PAST}
 
 
 def fact_body(fact: Fact, over: Record | None = None) -> dict[str, Value]:
@@ -56,22 +58,23 @@ def fact_from(item: Item) -> Fact:
     """
     body = item.body
     text, topic = _text(item, "text"), _optional_text(body, "topic")
-    valid_from = _moment(body, "valid_from") or _BEGINNING
+    valid_from = _moment(body.get("valid_from")) or _BEGINNING
+    standing = _STANDINGS.get(item.key.sk.partition("#")[0] + "#", Standing.CURRENT)
     return Fact(
         id=_optional_text(body, "id") or fact_id(topic, text),
         text=text,
         topic=topic,
         source=_one_of(Source, body.get("source"), Source.USER_STATED),
-        confidence=_number(body, "confidence", 0.9),
+        confidence=min(max(_number(body, "confidence", 0.9), 0.0), 1.0),
         permanence=_one_of(Permanence, body.get("permanence"), Permanence.DURABLE),
-        support=int(_number(body, "support", 1)),
+        support=max(int(_number(body, "support", 1)), 1),
         valid_from=valid_from,
-        said_at=_moment(body, "said_at") or valid_from,
-        valid_to=_moment(body, "valid_to"),
+        said_at=_moment(body.get("said_at")) or valid_from,
+        valid_to=_end(item) if standing is Standing.PAST else None,
         expires_at=item.expires_at,
         session_id=_optional_text(body, "session"),
         turn_id=_optional_text(body, "turn"),
-        standing=_one_of(Standing, body.get("standing"), Standing.CURRENT),
+        standing=standing,
     )
 
 
@@ -96,7 +99,7 @@ def preference_from(item: Item) -> Preference:
         key=decoded(item.key.sk.removeprefix(PREFERENCES)),
         value=_text(item, "value"),
         set_by=_one_of(SetBy, item.body.get("set_by"), SetBy.USER),
-        set_at=_moment(item.body, "set_at") or _BEGINNING,
+        set_at=_moment(item.body.get("set_at")) or _BEGINNING,
     )
 
 
@@ -110,7 +113,7 @@ def note_from(item: Item) -> Note:
     """Read a note."""
     kind, _, note_id = item.key.sk.removeprefix(NOTES).partition("#")
     kind = _one_of(NoteKind, kind, NoteKind.PATTERN)
-    noted_at = _moment(item.body, "noted_at") or _BEGINNING
+    noted_at = _moment(item.body.get("noted_at")) or _BEGINNING
     return Note(
         id=decoded(note_id),
         kind=kind,
@@ -128,7 +131,17 @@ def tombstone_body(tombstone: Tombstone) -> dict[str, Value]:
 
 def tombstone_from(item: Item) -> Tombstone:
     """Read a tombstone."""
-    return Tombstone(item.key.sk.partition("#")[2], _moment(item.body, "forgotten_at") or _BEGINNING)
+    return Tombstone(item.key.sk.partition("#")[2], _moment(item.body.get("forgotten_at")) or _BEGINNING)
+
+
+def moment_from(text: str) -> datetime:
+    """Read a moment; without a zone it is UTC.
+
+    Raises:
+        ValueError: It is none.
+    """
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _text(item: Item, name: str) -> str:
@@ -148,10 +161,13 @@ def _number(body: Record, name: str, default: float) -> float:
     return value if isinstance(value, int | float) else default
 
 
-def _moment(body: Record, name: str) -> datetime | None:
-    value = body.get(name)
+def _end(item: Item) -> datetime | None:
+    return _moment(item.body.get("valid_to")) or _moment(item.key.sk.rpartition("#")[2])
+
+
+def _moment(value: Value) -> datetime | None:
     try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
+        return moment_from(value) if isinstance(value, str) else None
     except ValueError:
         return None
 

@@ -9,7 +9,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from mcp_memory_server.errors import MemoryServerError, NotFoundError
+from mcp_memory_server.errors import InvalidRequestError, MemoryServerError, NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.server.identity import Identify
 from mcp_memory_server.server.prompts import REVIEW, get_prompt
@@ -46,7 +46,7 @@ def build_server(memory: Memory, identify: Identify) -> Server[Any]:
     async def call_tool(_context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in tools:
             known = ", ".join(tools)
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; the tools are {known}")
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; the tools are {known}")
         return await tools[params.name].call(params.arguments or {})
 
     async def list_resources(
@@ -63,7 +63,8 @@ def build_server(memory: Memory, identify: Identify) -> Server[Any]:
         try:
             return await read_resource(memory, identify, str(params.uri))
         except MemoryServerError as error:
-            code = types.INVALID_PARAMS if isinstance(error, NotFoundError) else types.INTERNAL_ERROR
+            wrong_request = isinstance(error, NotFoundError | InvalidRequestError)
+            code = types.INVALID_PARAMS if wrong_request else types.INTERNAL_ERROR
             raise MCPError(code, str(error)) from error
 
     async def list_prompts(_context: _Context, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:

@@ -1,10 +1,9 @@
 """Dates as people and models write them."""
 
-from datetime import UTC, datetime, time
+from contextlib import suppress
+from datetime import UTC, date, datetime, time
 
 from mcp_memory_server.errors import InvalidRequestError
-
-_DATE_LENGTH = len("2026-03-02")
 
 
 def moment_from(text: str) -> datetime:
@@ -13,10 +12,10 @@ def moment_from(text: str) -> datetime:
     Raises:
         InvalidRequestError: It is neither.
     """
+    with suppress(ValueError):
+        return datetime.combine(date.fromisoformat(text), time.max, UTC)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidRequestError(f"as_of must be a date like 2026-03-02, or a time, got {text[:40]!r}") from None
-    if len(text) == _DATE_LENGTH:
-        moment = datetime.combine(moment, time.max)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

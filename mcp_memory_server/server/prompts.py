@@ -27,6 +27,6 @@ def get_prompt(name: str) -> GetPromptResult:
         MCPError: There is none with this name.
     """
     if name != REVIEW.name:
-        raise MCPError(INVALID_PARAMS, f"there is no prompt {name!r}; there is {REVIEW.name!r}")
+        raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:80]!r}; there is {REVIEW.name!r}")
     message = PromptMessage(role="user", content=TextContent(text=_REVIEW_TEXT))
     return GetPromptResult(description=REVIEW.description, messages=[message])

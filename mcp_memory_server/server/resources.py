@@ -44,7 +44,9 @@ async def read_resource(memory: Memory, identify: Identify, uri: str) -> ReadRes
         text = await _facts_below(memory, identify, unquote(uri.removeprefix(_FACTS)))
     else:
         have = ", ".join(str(resource.uri) for resource in RESOURCES)
-        raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; there are {have} and memory://facts/<topic>")
+        raise MCPError(
+            INVALID_PARAMS, f"there is no resource {uri[:80]!r}; there are {have} and memory://facts/<topic>"
+        )
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)])
 
 
@@ -58,7 +60,7 @@ async def _facts_below(memory: Memory, identify: Identify, topic: str) -> str:
     facts = await memory.facts.all(identify(), topic)
     if not facts:
         raise NotFoundError(f"nothing is known under the topic {topic!r}")
-    return _facts(f"Facts below {topic}", facts)
+    return _facts(f"Facts below {one_line(topic)}", facts)
 
 
 def _facts(title: str, facts: list[Fact]) -> str:

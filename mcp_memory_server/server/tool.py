@@ -85,7 +85,8 @@ def make_tool(
         name=name,
         description=" ".join(inspect.getdoc(function).split()) if inspect.getdoc(function) else None,  # pyright: ignore[reportOptionalMemberAccess]
         input_schema=_compact(arguments.model_json_schema()),
-        output_schema={"type": "object", "properties": {"status": _STATUS, **returns}, "required": ["status"]},
+        # Nothing is required: some clients check a refusal against this too, and would show that instead of our words.
+        output_schema={"type": "object", "properties": {"status": _STATUS, **returns}},
         annotations=ToolAnnotations(
             read_only_hint=read_only or None,
             destructive_hint=None if read_only else destructive,

@@ -14,8 +14,8 @@ from mcp_memory_server.schema.lines import header_line, line_from, puts_from, st
 from mcp_memory_server.services.known_memories import raise_stamp
 
 ITEMS_PER_PAGE = 500
-ITEMS_PER_WRITE = 20
-WRITES_AT_ONCE = 8
+ITEMS_PER_WRITE = 9
+WRITES_AT_ONCE = 16
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from weakref import WeakKeyDictionary
 
 from mcp_memory_server.domain.answers import check_budget
 from mcp_memory_server.domain.context import ContextPage, write_page
-from mcp_memory_server.domain.memories import alive
+from mcp_memory_server.domain.memories import Known, alive
 from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.ports.token_counter import TokenCounter
@@ -21,6 +22,7 @@ class Context:
         self._known = known
         self._count = count
         self._now = now
+        self._pages: WeakKeyDictionary[Known, dict[object, ContextPage]] = WeakKeyDictionary()
 
     async def load(self, scope: Scope, *, max_tokens: int = DEFAULT_MAX_TOKENS) -> ContextPage:
         """Return preferences and the best facts as Markdown, the whole reply within the budget."""
@@ -28,4 +30,10 @@ class Context:
         now = self._now()
         known = await self._known.of(scope)
         missing = (f"{known.unreadable} stored memories could not be read",) if known.unreadable else ()
-        return write_page(alive(best_first(known, now), now), missing, now, self._count, max_tokens)
+        living = alive(best_first(known, now), now)
+        # The page changes with what is known, with what expired, and, because worth fades, with the hour.
+        wanted = (max_tokens, len(living), now.replace(minute=0, second=0, microsecond=0))
+        pages = self._pages.setdefault(known, {})
+        if wanted not in pages:
+            pages[wanted] = write_page(living, missing, now, self._count, max_tokens)
+        return pages[wanted]

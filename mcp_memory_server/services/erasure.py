@@ -6,18 +6,19 @@ from datetime import datetime
 from typing import TypeVar
 
 from mcp_memory_server.domain.facts import Standing, Tombstone
-from mcp_memory_server.domain.items import Delete, Key, Put, Write
-from mcp_memory_server.domain.memories import Known, KnownMemory, from_fact
+from mcp_memory_server.domain.items import Delete, Put
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.errors import NotFoundError
+from mcp_memory_server.errors import ConflictError, NotFoundError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.records import fact_from, tombstone_body
-from mcp_memory_server.services.known_memories import KnownMemories, raise_stamp
+from mcp_memory_server.schema.records import tombstone_body
+from mcp_memory_server.services.known_memories import KnownMemories, memory_from, raise_stamp
+from mcp_memory_server.services.writing import until_it_holds
 
 T = TypeVar("T")
 
-FORGOTTEN_AT_ONCE = 10
+FORGOTTEN_AT_ONCE = 4
 ERASED_AT_ONCE = 500
 
 
@@ -45,13 +46,14 @@ class Erasure:
         Raises:
             NotFoundError: There is no memory with this id.
         """
-        victims = _victims(await self._known.of(scope), await self._past(scope), memory_id)
-        if not victims:
-            raise NotFoundError(f"no memory has the id {memory_id!r}; `recall` shows the ids of what is known")
-        for some in _chunks(victims, FORGOTTEN_AT_ONCE):
-            await self._table.write(_forget(scope, some, self._now()))
+        removed = 0
+        # Again until nothing is left: another writer may have turned it into history in the meantime.
+        while some := await until_it_holds(lambda: self._forget(scope, memory_id)):
+            removed += some
+        if not removed:
+            raise NotFoundError(f"no memory has the id {memory_id[:80]!r}; `recall` shows the ids of what is known")
         await self._table.scrub()
-        return Forgotten(memory_id, len(victims))
+        return Forgotten(memory_id, removed)
 
     async def forget_user(self, scope: Scope, progress: Callable[[int], None] = lambda _: None) -> int:
         """Remove everything of the user, marks of forgotten things included, and return how many items that were."""
@@ -63,31 +65,41 @@ class Erasure:
         await self._table.scrub()
         return removed
 
-    async def _past(self, scope: Scope) -> list[KnownMemory]:
-        page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.PAST_FACTS, limit=None)
-        return [from_fact(fact_from(item)) for item in page.items]
+    async def _forget(self, scope: Scope, memory_id: str) -> int:
+        known = await self._known.of(scope)
+        victims = _victims(known, await self._known.past(scope), memory_id)
+        by_key = {keys.memory_key(scope, memory): memory for memory in victims}
+        found = await self._table.get_many(by_key)
+        as_read = {key: memory_from(item) for key, item in found.items()}
+        if as_read != by_key and (await self._known.of(scope)).stamp != known.stamp:
+            raise ConflictError("something was written there in the meantime")
+        for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
+            removals = (Delete(key, found[key].version) for key in some)
+            marks = _marks(scope, [by_key[key] for key in some], self._now())
+            await self._table.write([raise_stamp(scope), *removals, *marks])
+        return len(found)
 
 
-def _victims(known: Known, past: Sequence[KnownMemory], memory_id: str) -> list[KnownMemory]:
-    stored = [*known.rows, *past]
+def _victims(known: Known, past: Known, memory_id: str) -> list[KnownMemory]:
+    stored = [*known.rows, *past.rows]
     named = [memory for memory in stored if memory.id == memory_id]
     statements = {memory.fact.fingerprint for memory in named if memory.fact}
     topics = {memory.topic for memory in named if memory.fact and memory.fact.standing is Standing.CURRENT} - {None}
-    return [
+    victims = [
         memory
         for memory in stored
         if memory in named or (memory.fact and (memory.fact.fingerprint in statements or memory.topic in topics))
     ]
+    # What holds goes last: as long as it is there, the rest is found again after an interruption.
+    return sorted(victims, key=lambda memory: (memory in named, memory.kind is Kind.FACT))
 
 
-def _forget(scope: Scope, victims: Sequence[KnownMemory], now: datetime) -> list[Write]:
+def _marks(scope: Scope, victims: Sequence[KnownMemory], now: datetime) -> list[Put]:
     tombstones = {memory.fact.fingerprint for memory in victims if memory.fact}
-    removed: list[Key] = [keys.memory_key(scope, memory) for memory in victims]
-    marks = (
+    return [
         Put(keys.tombstone_key(scope, fingerprint), tombstone_body(Tombstone(fingerprint, now)))
         for fingerprint in sorted(tombstones)
-    )
-    return [raise_stamp(scope), *(Delete(key) for key in dict.fromkeys(removed)), *marks]
+    ]
 
 
 def _chunks(entries: Sequence[T], size: int) -> Iterator[Sequence[T]]:

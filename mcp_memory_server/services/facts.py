@@ -1,9 +1,9 @@
 """Facts: learn, list, look back."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from uuid import uuid4
 
 from mcp_memory_server.domain.facts import (
     Fact,
@@ -11,20 +11,22 @@ from mcp_memory_server.domain.facts import (
     Outcome,
     Standing,
     Statement,
+    ended,
     fact_id,
     held_at,
     learn,
+    may_replace,
 )
 from mcp_memory_server.domain.items import Delete, Item, Key, Put, Write
-from mcp_memory_server.domain.memories import alive
+from mcp_memory_server.domain.memories import Kind, alive, from_fact, without_repetitions
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.topics import checked_prefix, is_under
-from mcp_memory_server.errors import NotFoundError
+from mcp_memory_server.errors import ConflictError, NotFoundError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import OUTCOME, fact_body, fact_from, outcome_from, tombstone_from
 from mcp_memory_server.services.known_memories import KnownMemories, raise_stamp
-from mcp_memory_server.services.writing import until_it_holds
+from mcp_memory_server.services.writing import operation_of, until_it_holds
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,10 @@ class _Around:
 
     @property
     def compared(self) -> Item | None:
-        """What the statement is held against: what it is about, or else what it says it replaces."""
-        return self.current or self.replaced
+        """What the statement is held against: what its topic holds, or else the fact that it says it replaces."""
+        if self.current is None and self.replaced is not None:
+            return None if fact_from(self.replaced).standing is Standing.CANDIDATE else self.replaced
+        return self.current
 
 
 class Facts:
@@ -71,14 +75,20 @@ class Facts:
             ForgottenError: The user asked to forget it, and has not confirmed it since.
             NotFoundError: There is no fact with the id that it replaces.
         """
+        operation = operation_of(operation_id, "fact", statement.topic or "", statement.text)
         replaced: Key | None = None
         if replaces is not None:
-            old = await self.get(scope, replaces)
-            replaced = keys.fact_key(scope, old.topic, old.id)
-            if old.standing is Standing.CANDIDATE:
-                replaced = keys.possible_fact_key(scope, old.topic, old.id, old.fingerprint)
+            try:
+                old = await self.get(scope, replaces)
+            except NotFoundError:
+                if (learned := await self._learned_by(scope, operation)) is None:
+                    raise
+                return learned  # a repetition: it was replaced the first time
+            replaced = keys.memory_key(scope, from_fact(old))
             statement = replace(statement, topic=statement.topic or old.topic)
-        operation = operation_id or uuid4().hex
+        if operation_id is None and replaces is None:
+            with suppress(ConflictError):  # something is known already that it has to be held against
+                return await self._learn_as_new(scope, statement, operation)
         return await until_it_holds(lambda: self._learn(scope, statement, replaced, operation))
 
     async def get(self, scope: Scope, fact_id: str) -> Fact:
@@ -90,7 +100,7 @@ class Facts:
         for fact in await self.all(scope):
             if fact.id == fact_id:
                 return fact
-        raise NotFoundError(f"no fact has the id {fact_id!r}; `recall` shows the ids of what is known")
+        raise NotFoundError(f"no fact has the id {fact_id[:80]!r}; `recall` shows the ids of what is known")
 
     async def all(self, scope: Scope, prefix: str | None = None) -> list[Fact]:
         """Return the facts that hold or might hold, in the order of their topics; with a prefix, those below it."""
@@ -109,25 +119,58 @@ class Facts:
 
     async def as_of(self, scope: Scope, moment: datetime) -> list[Fact]:
         """Return the facts that held at this moment, as far as they were not forgotten since."""
-        partition = keys.user_partition(scope.user_id)
-        past = await self._table.query(partition, prefix=keys.PAST_FACTS, limit=None)
-        facts = [fact_from(item) for item in past.items] + await self.all(scope)
-        return [fact for fact in facts if held_at(fact, moment) and fact.standing is not Standing.CANDIDATE]
+        past, known = await self._known.past(scope), await self._known.of(scope)
+        held = [
+            memory
+            for memory in alive([*past.rows, *known.rows], self._now())
+            if memory.fact and held_at(memory.fact, moment) and memory.kind is not Kind.CANDIDATE
+        ]
+        return [memory.fact for memory in without_repetitions(held) if memory.fact]
+
+    async def _learned_by(self, scope: Scope, operation: str) -> Learned | None:
+        page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.ANY_FACTS, limit=None)
+        found = (item for item in page.items if item.operation_id == operation)
+        return next((Learned(outcome_from(item), fact_from(item)) for item in found), None)
+
+    async def _learn_as_new(self, scope: Scope, statement: Statement, operation: str) -> Learned:
+        """Learn what is new, as most is, without reading first: the write is refused if anything is there."""
+        learning = learn(statement, self._now())
+        own_id = learning.fact.id
+        absent = (
+            keys.possible_fact_key(scope, statement.topic, own_id, statement.fingerprint),
+            keys.tombstone_key(scope, statement.fingerprint),
+        )
+        fact = _keep(scope, learning, _Around(None, None, None, None))
+        writes = [raise_stamp(scope), fact, *(Delete(key, expected_version=0) for key in absent)]
+        await self._table.write(writes, operation_id=operation)
+        return Learned(learning.outcome, learning.fact)
 
     async def _learn(self, scope: Scope, statement: Statement, replaced: Key | None, operation: str) -> Learned:
         around = await self._read_around(scope, statement, replaced)
         for item in (around.current, around.candidate):
             if item is not None and item.operation_id == operation:
                 return Learned(outcome_from(item), fact_from(item))  # learned already by this very operation
+        now = self._now()
         learning = learn(
             statement,
-            self._now(),
+            now,
             current=None if around.compared is None else fact_from(around.compared),
             candidate=None if around.candidate is None else fact_from(around.candidate),
             tombstone=None if around.tombstone is None else tombstone_from(around.tombstone),
         )
-        await self._table.write(_writes(scope, learning, around), operation_id=operation)
+        writes = [raise_stamp(scope), _keep(scope, learning, around), *_clear(scope, learning, around)]
+        for item in await self._no_longer_true(scope, learning, around):
+            writes += _end(scope, statement, learning, item, now)
+        await self._table.write(writes, operation_id=operation)
         return Learned(learning.outcome, learning.fact, learning.superseded, learning.stands)
+
+    async def _no_longer_true(self, scope: Scope, learning: Learning, around: _Around) -> list[Item]:
+        """Return what is replaced by name, and what says without a topic the same as the fact that was superseded."""
+        items = [] if around.replaced is None else [around.replaced]
+        if learning.superseded is not None and learning.superseded.topic is not None:
+            loose = keys.fact_key(scope, None, fact_id(None, learning.superseded.text))
+            items += (await self._table.get_many({loose} - {item.key for item in items})).values()
+        return items
 
     async def _read_around(self, scope: Scope, statement: Statement, replaced: Key | None) -> _Around:
         own_id = fact_id(statement.topic, statement.text)
@@ -144,13 +187,21 @@ class Facts:
         )
 
 
-def _writes(scope: Scope, learning: Learning, around: _Around) -> list[Write]:
-    writes: list[Write] = [raise_stamp(scope), _keep(scope, learning, around)]
-    if learning.superseded is not None and around.compared is not None:
-        writes += _retire(scope, around.compared, learning.superseded, remove=around.compared is around.replaced)
-    elif around.replaced is not None and learning.outcome is not Outcome.CANDIDATE and around.current is not None:
-        past = replace(fact_from(around.replaced), standing=Standing.PAST, valid_to=learning.fact.said_at)
-        writes += _retire(scope, around.replaced, past, remove=True)
+def _keep(scope: Scope, learning: Learning, around: _Around) -> Put:
+    fact = learning.fact
+    stored = around.candidate if fact.standing is Standing.CANDIDATE else around.current
+    # The same statement is written over its item, so that what a later release stored there survives.
+    same = around.compared if learning.outcome is Outcome.SUPPORTED else around.candidate
+    body = {**fact_body(fact, None if same is None else same.body), OUTCOME: learning.outcome.value}
+    key = keys.memory_key(scope, from_fact(fact))
+    return Put(key, body, expected_version=stored.version if stored else 0, expires_at=fact.expires_at)
+
+
+def _clear(scope: Scope, learning: Learning, around: _Around) -> list[Write]:
+    """Return what becomes of the items around the fact."""
+    writes: list[Write] = []
+    if learning.superseded is not None and around.current is not None:
+        writes.append(_past(scope, around.current, learning.superseded))
     if learning.drops_candidate and around.candidate is not None:
         writes.append(Delete(around.candidate.key, around.candidate.version))
     if learning.lifts_tombstone and around.tombstone is not None:
@@ -158,23 +209,19 @@ def _writes(scope: Scope, learning: Learning, around: _Around) -> list[Write]:
     return writes
 
 
-def _keep(scope: Scope, learning: Learning, around: _Around) -> Put:
-    fact = learning.fact
-    possible = fact.standing is Standing.CANDIDATE
-    stored = around.candidate if possible else around.current
-    if possible:
-        key = keys.possible_fact_key(scope, fact.topic, fact.id, fact.fingerprint)
-    else:
-        key = keys.fact_key(scope, fact.topic, fact.id)
-    # A supported fact is written over its item, so that what a later release stored there survives.
-    over = stored.body if stored is not None and learning.outcome is Outcome.SUPPORTED else None
-    body = {**fact_body(fact, over), OUTCOME: learning.outcome.value}
-    return Put(key, body, expected_version=stored.version if stored else 0, expires_at=fact.expires_at)
+def _end(scope: Scope, statement: Statement, learning: Learning, item: Item, now: datetime) -> list[Write]:
+    """Return what becomes of the fact that is replaced: history, unless it is the same one or was never sure."""
+    removal, fact = Delete(item.key, item.version), fact_from(item)
+    if fact.standing is Standing.CANDIDATE:
+        return [removal]
+    if learning.outcome is Outcome.CANDIDATE or not may_replace(statement, fact, now):
+        return []
+    if fact.fingerprint == statement.fingerprint:
+        return [removal]
+    changed = learning.fact.valid_from if learning.outcome is Outcome.SUPERSEDED else learning.fact.said_at
+    return [_past(scope, item, ended(fact, changed)), removal]
 
 
-def _retire(scope: Scope, item: Item, past: Fact, *, remove: bool) -> list[Write]:
-    if past.valid_to is None:
-        raise AssertionError("a past fact has an end")
-    key = keys.past_fact_key(scope, past.topic, past.id, past.valid_to)
-    kept = Put(key, fact_body(past, item.body), expected_version=0, expires_at=past.expires_at)
-    return [kept, Delete(item.key, item.version)] if remove else [kept]
+def _past(scope: Scope, item: Item, past: Fact) -> Put:
+    key = keys.memory_key(scope, from_fact(past))
+    return Put(key, fact_body(past, item.body), expected_version=0, expires_at=past.expires_at)

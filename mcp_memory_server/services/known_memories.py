@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from threading import Lock
+from uuid import uuid4
 
 from mcp_memory_server.domain.items import Item, Update
 from mcp_memory_server.domain.memories import (
@@ -21,11 +23,13 @@ from mcp_memory_server.schema.records import fact_from, note_from, preference_fr
 USERS_KEPT = 200
 
 STAMP = "stamp"
+MARK = "mark"
 
 
 def raise_stamp(scope: Scope) -> Update:
     """Return the write that tells every process that something of this user has changed."""
-    return Update(keys.profile_key(scope), add={STAMP: 1})
+    # After a user is erased the counter starts again; the mark never recurs.
+    return Update(keys.profile_key(scope), add={STAMP: 1}, set={MARK: uuid4().hex})
 
 
 class KnownMemories:
@@ -40,8 +44,7 @@ class KnownMemories:
         """Return everything that is known of the user now: what was acknowledged anywhere before this call is in it."""
         profile = await self._table.get(keys.profile_key(scope))
         # The stamp is read before the memories: they may be newer than it says, never older.
-        # Counter and operation together: after a user is erased the counter starts again, the operation never recurs.
-        stamp = None if profile is None else (profile.body.get(STAMP), profile.operation_id)
+        stamp = None if profile is None else (profile.body.get(STAMP), profile.body.get(MARK))
         kept = self._recall(scope.user_id)
         if kept is not None and kept.stamp == stamp:
             return kept
@@ -49,15 +52,18 @@ class KnownMemories:
         self._keep(scope.user_id, known)
         return known
 
+    async def past(self, scope: Scope) -> Known:
+        """Return what held once and no longer does."""
+        page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.PAST_FACTS, limit=None)
+        return _known(None, page.items)
+
     async def _load(self, scope: Scope, stamp: object) -> Known:
         partition = keys.user_partition(scope.user_id)
         pages = await asyncio.gather(
             *(self._table.query(partition, between=stretch, limit=None) for stretch in keys.KNOWN_STRETCHES)
         )
         items = [item for page in pages for item in page.items if not item.key.sk.startswith(keys.FORGOTTEN)]
-        read = [_memory(item) for item in items]
-        readable = [memory for memory in read if memory is not None]
-        return Known(stamp, readable, unreadable=len(read) - len(readable))
+        return _known(stamp, items)
 
     def _recall(self, user_id: str) -> Known | None:
         with self._lock:
@@ -73,7 +79,14 @@ class KnownMemories:
                 self._kept.popitem(last=False)
 
 
-def _memory(item: Item) -> KnownMemory | None:
+def _known(stamp: object, items: Sequence[Item]) -> Known:
+    read = [memory_from(item) for item in items]
+    readable = [memory for memory in read if memory is not None]
+    return Known(stamp, readable, unreadable=len(read) - len(readable))
+
+
+def memory_from(item: Item) -> KnownMemory | None:
+    """Return the memory that the item holds, None if it cannot be read."""
     try:
         if item.key.sk.startswith(keys.PREFERENCES):
             return from_preference(preference_from(item))

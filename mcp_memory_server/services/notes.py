@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from uuid import uuid4
 
 from mcp_memory_server.domain.items import Put
 from mcp_memory_server.domain.notes import Note, NoteKind, expiry
@@ -11,6 +10,7 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import note_body, note_from
 from mcp_memory_server.services.known_memories import raise_stamp
+from mcp_memory_server.services.writing import operation_of
 
 
 class Notes:
@@ -22,7 +22,7 @@ class Notes:
 
     async def add(self, scope: Scope, kind: NoteKind, text: str, *, operation_id: str | None = None) -> Note:
         """Keep the note for as long as its kind lives. The same operation id twice is one note."""
-        now, operation = self._now(), operation_id or uuid4().hex
+        now, operation = self._now(), operation_of(operation_id, "note", kind, text)
         note = Note(operation, kind, text, now, expiry(kind, now), scope.session_id)
         put = Put(keys.note_key(scope, kind, note.id), note_body(note), expires_at=note.expires_at)
         await self._table.write([put, raise_stamp(scope)], operation_id=operation)

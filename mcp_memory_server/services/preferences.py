@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from uuid import uuid4
 
 from mcp_memory_server.domain.items import Put
 from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy, choose
@@ -11,7 +10,7 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import preference_body, preference_from
 from mcp_memory_server.services.known_memories import raise_stamp
-from mcp_memory_server.services.writing import until_it_holds
+from mcp_memory_server.services.writing import operation_of, until_it_holds
 
 
 class Preferences:
@@ -26,7 +25,7 @@ class Preferences:
     ) -> PreferenceChange:
         """Set the preference and tell what held before."""
         wanted = Preference(key, value, set_by, self._now())
-        operation = operation_id or uuid4().hex
+        operation = operation_of(operation_id, "preference", key, value, set_by)
         return await until_it_holds(lambda: self._set(scope, wanted, operation))
 
     async def all(self, scope: Scope) -> list[Preference]:

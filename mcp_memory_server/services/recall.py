@@ -1,33 +1,30 @@
 """Recall: the memories that answer a question, within a budget of tokens."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from mcp_memory_server.domain.answers import Recalled, Status, check_budget, fit_recalled, told
-from mcp_memory_server.domain.facts import Standing, held_at
-from mcp_memory_server.domain.memories import Known, KnownMemory, alive, from_fact, under_topic
+from mcp_memory_server.domain.facts import held_at
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, under_topic
 from mcp_memory_server.domain.ranking import rank
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.text import checked_text
 from mcp_memory_server.domain.topics import checked_prefix
 from mcp_memory_server.errors import NotFoundError
-from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.token_counter import TokenCounter
-from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.records import fact_from
 from mcp_memory_server.services.known_memories import KnownMemories
 
 MAX_QUESTION_BYTES = 8 * 1024
 DEFAULT_MAX_TOKENS = 800
+SHORTEST_MEMORY = 20
+"""No memory is told in fewer tokens: its id, its date and its confidence alone take as many."""
 
 
 class Recall:
     """Searches what is known of one user. Forgotten, expired and superseded memories are never found."""
 
-    def __init__(
-        self, table: ItemTable, known: KnownMemories, count: TokenCounter, now: Callable[[], datetime]
-    ) -> None:
-        self._table = table
+    def __init__(self, known: KnownMemories, count: TokenCounter, now: Callable[[], datetime]) -> None:
         self._known = known
         self._count = count
         self._now = now
@@ -52,24 +49,14 @@ class Recall:
         question = checked_text("query", question, MAX_QUESTION_BYTES)
         now = self._now()
         known = await self._known.of(scope)
-        among = await self._among(scope, known, topic, as_of)
-        ranked = [told(memory, now) for memory in alive(rank(known, question, now, among), now)]
-        return fit_recalled(ranked, _answer(known), self._count, max_tokens)
-
-    async def _among(
-        self, scope: Scope, known: Known, topic: str | None, as_of: datetime | None
-    ) -> Sequence[KnownMemory] | None:
-        """Return what the search is limited to, None if it is not limited."""
-        if topic is None and as_of is None:
-            return None
-        chosen: Sequence[KnownMemory] = known.memories
         if as_of is not None:
-            chosen = _held([*chosen, *await self._past(scope)], as_of)
-        return chosen if topic is None else _below(chosen, topic)
-
-    async def _past(self, scope: Scope) -> list[KnownMemory]:
-        page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.PAST_FACTS, limit=None)
-        return [from_fact(fact_from(item)) for item in page.items]
+            known = _held(known, await self._known.past(scope), as_of)
+        among = None if topic is None else _below(known.memories, topic)
+        ranked = alive(rank(known, question, now, among), now)
+        # What could not fit even if it were short is counted, not written out.
+        able = [told(memory, now) for memory in ranked[: max_tokens // SHORTEST_MEMORY]]
+        fitted = fit_recalled(able, _answer(known), self._count, max_tokens)
+        return replace(fitted, more=fitted.more + len(ranked) - len(able))
 
 
 def _answer(known: Known) -> Recalled:
@@ -78,13 +65,14 @@ def _answer(known: Known) -> Recalled:
     return Recalled(Status.PARTIAL, (), missing=(f"{known.unreadable} stored memories could not be read",))
 
 
-def _held(memories: Sequence[KnownMemory], moment: datetime) -> list[KnownMemory]:
-    return [
+def _held(known: Known, past: Known, moment: datetime) -> Known:
+    held = [
         memory
-        for memory in memories
+        for memory in (*known.rows, *past.rows)
         if (memory.since <= moment if memory.fact is None else held_at(memory.fact, moment))
-        and (memory.fact is None or memory.fact.standing is not Standing.CANDIDATE)
+        and memory.kind is not Kind.CANDIDATE
     ]
+    return Known(known.stamp, held, known.unreadable + past.unreadable)
 
 
 def _below(memories: Sequence[KnownMemory], topic: str) -> list[KnownMemory]:

@@ -69,6 +69,12 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     return connection
 
 
+def primary_code(error: Exception) -> int | None:
+    """Return SQLite's code for what went wrong, None where Python noticed it: text that is not UTF-8 any more."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
 def _create(path: Path) -> None:
     """Build the file under another name and link it into place, so that no process ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=_OWNER_ONLY_FOLDER)
@@ -120,8 +126,8 @@ def _check_readable(path: Path) -> None:
             connection.execute(
                 "SELECT pk, sk, version, expires_at, operations, body, checksum FROM items LIMIT 1"
             ).fetchall()
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY):
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        if primary_code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY):
             raise ConfigurationError(f"cannot open the memory file {str(path)!r}: {error}") from error
         raise TableDamagedError(f"{str(path)!r} is damaged: {error}. {_way_out(path)}") from error
 

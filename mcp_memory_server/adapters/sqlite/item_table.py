@@ -6,12 +6,11 @@ import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TypeVar
 
-from mcp_memory_server.adapters.sqlite.file import connect, prepare_file
+from mcp_memory_server.adapters.sqlite.file import connect, prepare_file, primary_code
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select
 from mcp_memory_server.adapters.sqlite.writer import Writer
@@ -24,9 +23,7 @@ from mcp_memory_server.domain.items import (
     Update,
     Write,
     check_operation_id,
-    check_writes,
-    checked_body,
-    checked_update,
+    checked_writes,
 )
 from mcp_memory_server.errors import InvalidRequestError, TableDamagedError, TableFullError, TableUnavailableError
 
@@ -50,8 +47,9 @@ class SqliteItemTable:
         self._now = now
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="memory-reader", initializer=self._open_reader)
-        self._writer = Writer(connect(path), lambda connection: delete_expired(connection, now()))
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="memory-reader")
+        self._file = _identity(path)
+        self._writer = Writer(connect(path), lambda connection: delete_expired(connection, now()), self._check_in_place)
         self._closed = False
 
     @classmethod
@@ -121,7 +119,6 @@ class SqliteItemTable:
 
     async def write(self, writes: Sequence[Write], *, operation_id: str | None = None) -> None:
         """See the port."""
-        check_writes(writes)
         await self._apply(writes, operation_id)
 
     async def delete_many(self, keys: Collection[Key]) -> None:
@@ -134,7 +131,12 @@ class SqliteItemTable:
         await self._write(remove)
 
     async def scrub(self) -> None:
-        """See the port. Pages are zeroed when a row is deleted; this empties the log that still has the old ones."""
+        """See the port. Pages are zeroed when a row is deleted; this empties the log that still has the old ones.
+
+        What expired is hidden from whoever wants to delete it, so it goes here.
+        """
+        now = self._now()
+        await self._write(lambda connection: delete_expired(connection, now))
 
         def empty_the_log(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA busy_timeout = {SCRUB_TIMEOUT_MILLISECONDS}")
@@ -169,52 +171,61 @@ class SqliteItemTable:
             connection.close()
         self._writer.close()
 
-    def _open_reader(self) -> None:
-        self._local.connection = connect(self._path)
-        self._connections.append(self._local.connection)
+    def _reader(self) -> sqlite3.Connection:
+        # Opened when first needed, not when the thread starts: a failure there would end all reading for good.
+        if not hasattr(self._local, "connection"):
+            self._local.connection = connect(self._path)
+            self._connections.append(self._local.connection)
+        return self._local.connection
+
+    def _check_in_place(self) -> None:
+        # SQLite would go on in a file that nobody finds again, and what it keeps there is lost.
+        if _identity(self._path) != self._file:
+            raise TableUnavailableError(
+                f"{str(self._path)!r} was moved, deleted or replaced while in use; put it back or restart the server"
+            )
 
     async def _apply(self, writes: Sequence[Write], operation_id: str | None) -> list[Stored]:
         check_operation_id(operation_id)
-        checked = [_checked(write) for write in writes]
+        checked = checked_writes(writes)
         operation, now = operation_id or uuid.uuid4().hex, self._now()
         return await self._write(lambda connection: apply_all(connection, checked, operation, now))
 
     async def _read(self, work: Callable[[sqlite3.Connection], R]) -> R:
         self._refuse_when_closed()
+
+        def read() -> R:
+            self._check_in_place()
+            return work(self._reader())
+
         try:
-            return await asyncio.wrap_future(self._readers.submit(lambda: work(self._local.connection)))
-        except sqlite3.Error as error:
+            return await asyncio.wrap_future(self._readers.submit(read))
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._ours(error) from error
 
     async def _write(self, work: Callable[[sqlite3.Connection], R]) -> R:
         self._refuse_when_closed()
         try:
             return await asyncio.wrap_future(self._writer.submit(work))
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._ours(error) from error
 
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise TableUnavailableError("the memory was closed; open it again")
 
-    def _ours(self, error: sqlite3.Error) -> TableUnavailableError | TableFullError | TableDamagedError:
-        code = getattr(error, "sqlite_errorcode", None)
-        primary = None if code is None else code & 0xFF
+    def _ours(self, error: Exception) -> TableUnavailableError | TableFullError | TableDamagedError:
+        primary = primary_code(error)
         if primary == sqlite3.SQLITE_FULL:
             return TableFullError(f"no room left to write in {str(self._path.parent)!r}; free some and try again")
-        if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if primary in (None, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return TableDamagedError(f"{str(self._path)!r} is damaged; run `mcp-memory-server doctor`")
-        with suppress(OSError):
-            if not self._path.exists():
-                return TableUnavailableError(f"{str(self._path)!r} is gone; was it moved or deleted?")
         return TableUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}")
 
 
-def _checked(write: Write) -> Write:
-    match write:
-        case Put():
-            return Put(write.key, checked_body(write.key, write.body), write.expected_version, write.expires_at)
-        case Update():
-            return checked_update(write)
-        case Delete():
-            return write
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -60,7 +60,7 @@ def apply_all(connection: sqlite3.Connection, writes: Sequence[Write], operation
         ConflictError: A stored version is not the expected one.
     """
     before = [find(connection, write.key, now) or Stored(write.key, {}, 0, None, ()) for write in writes]
-    if any(_is_repeat(write, row, operation) for write, row in zip(writes, before, strict=True)):
+    if any(operation in row.operations for row in before):
         return before
     return [_apply(connection, write, row, operation) for write, row in zip(writes, before, strict=True)]
 
@@ -70,10 +70,6 @@ def delete_expired(connection: sqlite3.Connection, now: datetime) -> None:
     condition = "expires_at IS NOT NULL AND expires_at <= ?"
     if connection.execute(f"SELECT 1 FROM items WHERE {condition} LIMIT 1", (now.timestamp(),)).fetchone():
         connection.execute(f"DELETE FROM items WHERE {condition}", (now.timestamp(),))
-
-
-def _is_repeat(write: Write, row: Stored, operation: str) -> bool:
-    return operation in (row.operations if isinstance(write, Update) else row.operations[:1])
 
 
 def _apply(connection: sqlite3.Connection, write: Write, before: Stored, operation: str) -> Stored:

@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from mcp_memory_server.errors import TableUnavailableError
+
 R = TypeVar("R")
 
 MAX_JOBS_PER_COMMIT = 100
@@ -28,9 +30,15 @@ class _Job:
 class Writer:
     """Runs jobs one after another, each all or nothing, and answers when they are on the disk."""
 
-    def __init__(self, connection: sqlite3.Connection, sweep: Callable[[sqlite3.Connection], None]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        sweep: Callable[[sqlite3.Connection], None],
+        check_in_place: Callable[[], None],
+    ) -> None:
         self._connection = connection
         self._sweep = sweep
+        self._check_in_place = check_in_place
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="memory-writer", daemon=True)
         self._thread.start()
@@ -77,9 +85,11 @@ class Writer:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for job in batch:
-                self._try(job)
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+                self._try(job, alone=len(batch) == 1)
+            if self._connection.in_transaction:
+                self._connection.execute("COMMIT")
+            self._check_in_place()  # afterwards: what is acknowledged lies where it will be looked for
+        except (sqlite3.Error, TableUnavailableError) as error:
             self._roll_back()
             for job in batch:
                 job.error = error
@@ -89,16 +99,18 @@ class Writer:
             else:
                 job.future.set_exception(job.error)
 
-    def _try(self, job: _Job) -> None:
-        self._connection.execute("SAVEPOINT job")
+    def _try(self, job: _Job, *, alone: bool) -> None:
+        if not alone:
+            self._connection.execute("SAVEPOINT job")
         try:
             job.result = job.work(self._connection)
         except Exception as error:
             if not self._connection.in_transaction:
                 raise  # the engine gave up on the whole commit, a full disk for instance
             job.error = error
-            self._connection.execute("ROLLBACK TO job")
-        self._connection.execute("RELEASE job")
+            self._connection.execute("ROLLBACK" if alone else "ROLLBACK TO job")
+        if not alone:
+            self._connection.execute("RELEASE job")
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:

@@ -1,14 +1,23 @@
-"""Exact token counts without a network: the ranks are a file of this package, loaded when first needed."""
+"""Token counts without a network: the tokens are a file of this package, loaded when first needed."""
 
-import base64
-from functools import cache
+import threading
+from functools import cache, lru_cache
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-RANKS = Path(__file__).with_name("cl100k_base.tiktoken")
+FIRST_TOKENS = 32_000
+"""As many tokens are loaded at once; the others follow a moment later, when the first answers are out."""
+
+PATIENCE_SECONDS = 0.5
+
+SHORT = 400
+"""Texts of up to so many characters are worth remembering the count of."""
+
+TOKENS = Path(__file__).with_name("cl100k_base.tokens")
 
 # Published with tiktoken; it cuts a text into the pieces within which tokens are merged.
 _PIECES = (
@@ -18,15 +27,50 @@ _PIECES = (
 
 
 def count_tokens(text: str) -> int:
-    """Return the number of cl100k_base tokens. The first call loads the ranks: about a tenth of a second."""
-    return len(_encoding().encode_ordinary(text))
+    """Return the number of cl100k_base tokens; in the first moments of a process an upper bound, about a tenth higher.
+
+    Merging stops early where the later tokens are missing, and each merge makes a text one token shorter: what is
+    counted with the first tokens alone is never too little.
+    """
+    encoding = _loaded.get("exact") or _first_encoding()
+    return _count_short(encoding, text) if len(text) <= SHORT else len(encoding.encode_ordinary(text))
+
+
+def load_exact() -> None:
+    """Load all tokens, which takes about a twentieth of a second. From then on counts are exact."""
+    _loaded["exact"] = _encoding(None)
+
+
+def read_ranks(most: int | None = None) -> dict[bytes, int]:
+    """Return the rank of each token. The file has their number, then their lengths, then the tokens by rank.
+
+    This form takes a third of the time to read of the published one, which is Base64 text.
+    """
+    data = TOKENS.read_bytes()
+    first = 4 + int.from_bytes(data[:4])
+    bounds = pairwise(accumulate(data[4:first], initial=first))
+    return {data[start:end]: rank for rank, (start, end) in enumerate(islice(bounds, most))}
+
+
+_loaded: "dict[str, Encoding]" = {}
+
+
+@lru_cache(maxsize=16_384)
+def _count_short(encoding: "Encoding", text: str) -> int:
+    # The same lines are counted for every page and every reply that they are in.
+    return len(encoding.encode_ordinary(text))
 
 
 @cache
-def _encoding() -> "Encoding":
+def _first_encoding() -> "Encoding":
+    others = threading.Timer(PATIENCE_SECONDS, load_exact)
+    others.daemon = True
+    others.start()
+    return _encoding(FIRST_TOKENS)
+
+
+def _encoding(most: int | None) -> "Encoding":
     # Imported here: a server that counts nothing should not pay for it.
     from tiktoken import Encoding
 
-    lines = (line.split() for line in RANKS.read_bytes().splitlines())
-    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    return Encoding("cl100k_base", pat_str=_PIECES, mergeable_ranks=ranks, special_tokens={})
+    return Encoding(f"cl100k_base {most}", pat_str=_PIECES, mergeable_ranks=read_ranks(most), special_tokens={})

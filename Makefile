@@ -1,0 +1,56 @@
+# A fresh machine needs Python 3.11 or newer and make, nothing else.
+
+PYTHON3 ?= python3
+PYTHON  := .venv/bin/python
+PYTEST  := $(PYTHON) -m pytest
+READY   := .venv/.ready
+UV      := .engines/uv/bin/uv
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test test-slow lint format bench engines lock clean
+
+help: ## Show what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: $(READY) ## Start the server on this machine; it prints how to attach a client
+	@.venv/bin/mcp-memory-server serve --http
+
+test: lint engines ## Lint, then every test except the slow ones
+	$(PYTEST) -m "not slow"
+
+test-slow: engines ## The long runs: kills, power loss, soak
+	$(PYTEST) -m slow
+
+lint: $(READY) ## Style, formatting, types, import directions
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m pyright
+	.venv/bin/lint-imports
+
+format: $(READY) ## Let ruff tidy up
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+
+bench: engines ## Measure against the budgets
+	$(PYTHON) tests/bench/run.py
+
+engines: $(READY) ## Install the engines that tests run against into .engines
+	@# Without one its tests are skipped, or fail where CI is set: that is for the tests to say.
+	-@$(PYTHON) tests/engines/install.py .engines
+
+lock: ## Write requirements.lock anew (make lock UPGRADE=--upgrade takes newer releases)
+	test -x $(UV) || { $(PYTHON3) -m venv .engines/uv && .engines/uv/bin/pip install --quiet uv==0.13.8; }
+	$(UV) pip compile pyproject.toml --quiet $(UPGRADE) --all-extras --group test --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock
+
+clean: ## Remove everything that make made
+	rm -rf .venv .engines dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, %s is %s; try make PYTHON3=python3.12" % (sys.executable, sys.version.split()[0]))'
+	$(PYTHON3) -m venv .venv
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

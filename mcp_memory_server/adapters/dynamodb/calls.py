@@ -1,0 +1,149 @@
+"""Requests to DynamoDB: sent from threads, repeated while there is hope and time, their errors turned into ours."""
+
+import asyncio
+import itertools
+import random
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from threading import Lock
+from typing import Any
+
+from mcp_memory_server.adapters.dynamodb.address import MAX_REQUESTS_AT_ONCE, TableAddress
+from mcp_memory_server.adapters.dynamodb.failures import (
+    FOREIGN_ERRORS,
+    code_of,
+    is_failed_condition,
+    may_have_happened,
+    may_pass,
+    reasons_of,
+    translated,
+)
+from mcp_memory_server.errors import TableUnavailableError
+
+_FIRST_PAUSE = 0.025
+_LONGEST_PAUSE = 1.0
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """The moment, on the monotonic clock, when a call must have answered."""
+
+    moment: float
+
+    def remaining(self) -> float:
+        """Return the seconds that are left, 0 or less when time is up."""
+        return self.moment - time.monotonic()
+
+
+class RefusedError(Exception):
+    """An answer that the caller of the request asked to see: a failed condition, or a code that it named."""
+
+    def __init__(self, code: str, reasons: tuple[str, ...], *, after_lost_reply: bool) -> None:
+        super().__init__(code)
+        self.code = code
+        self.reasons = reasons
+        self.after_lost_reply = after_lost_reply
+        """An earlier attempt of the same request got no answer, and may have been carried out."""
+
+
+class Calls:
+    """A client of one table. It is made when first used; what is open is closed by ``close``."""
+
+    def __init__(
+        self,
+        address: TableAddress,
+        connect: Callable[[], Any],
+        *,
+        deadline: timedelta,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.address = address
+        self._connect = connect
+        self._deadline = deadline.total_seconds()
+        self._jitter = jitter
+        self._threads = ThreadPoolExecutor(MAX_REQUESTS_AT_ONCE, thread_name_prefix="dynamodb")
+        self._connecting = Lock()
+        self._client: Any = None
+
+    def start(self) -> Deadline:
+        """Return the deadline of a call that begins now."""
+        return Deadline(time.monotonic() + self._deadline)
+
+    async def send(
+        self, operation: str, parameters: Mapping[str, Any], deadline: Deadline, *, shown: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """Return DynamoDB's answer, repeating the request while it may still succeed in time.
+
+        Raises:
+            RefusedError: A condition of the request failed, or the answer is one of the codes in ``shown``.
+            MemoryServerError: Anything else that will not pass, or did not pass in time.
+        """
+        lost_reply = False
+        for attempt in itertools.count():
+            try:
+                return await self._attempt(operation, parameters, deadline)
+            except FOREIGN_ERRORS as error:
+                if is_failed_condition(error) or code_of(error) in shown:
+                    raise RefusedError(code_of(error), reasons_of(error), after_lost_reply=lost_reply) from error
+                if not may_pass(error):
+                    raise translated(error, self.address) from error
+                lost_reply = lost_reply or may_have_happened(error)
+                await self.pause(attempt, deadline, because=error)
+        raise AssertionError("unreachable")
+
+    async def pause(self, attempt: int, deadline: Deadline, because: Exception | None = None) -> None:
+        """Wait before the next attempt, longer each time and never exactly as long as others wait.
+
+        Raises:
+            TableUnavailableError: There would be no time left afterwards.
+        """
+        seconds = self._jitter() * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(attempt, 10))
+        if deadline.remaining() <= seconds:
+            raise self._unanswered(because) from because
+        await asyncio.sleep(seconds)
+
+    async def close(self) -> None:
+        """Let running requests end and close the client. What hangs longer than a call may take is left behind."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.to_thread(self._let_go), self._deadline)
+
+    def _let_go(self) -> None:
+        self._threads.shutdown()
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    async def _attempt(self, operation: str, parameters: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+        # The socket has its own timeouts, but looking up a name or a credential has none.
+        try:
+            async with asyncio.timeout(max(0, deadline.remaining())):
+                return await asyncio.wrap_future(self._submit(operation, parameters))
+        except TimeoutError as error:
+            raise self._unanswered(error) from error
+
+    def _submit(self, operation: str, parameters: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        try:
+            return self._threads.submit(self._request, operation, parameters)
+        except RuntimeError as error:
+            raise TableUnavailableError(f"{self.address} was closed") from error
+
+    def _request(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        with self._connecting:
+            if self._client is None:
+                self._client = self._connect()
+                self.address = replace(self.address, region=_region(self._client) or self.address.region)
+            client = self._client
+        return getattr(client, operation)(**parameters)
+
+    def _unanswered(self, because: Exception | None) -> TableUnavailableError:
+        reason = code_of(because) if because else "others kept writing to the same item, or it answered in part only"
+        return TableUnavailableError(f"{self.address} did not answer within {self._deadline:g} s: {reason}")
+
+
+def _region(client: Any) -> str | None:
+    meta = getattr(client, "meta", None)
+    return getattr(meta, "region_name", None)

@@ -1,0 +1,205 @@
+"""The parts of requests, built from plain values: keys, conditions, writes and queries in DynamoDB's language.
+
+A write's parts are the same alone and within a transaction.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from mcp_memory_server.adapters.dynamodb.values import OPERATIONS, Attribute, Row, to_attribute, to_attributes
+from mcp_memory_server.domain.items import (
+    RESERVED_ATTRIBUTES,
+    Body,
+    Delete,
+    Key,
+    Put,
+    Update,
+    checked_body,
+    expiry_seconds,
+)
+from mcp_memory_server.errors import InvalidRequestError
+
+Parameters: TypeAlias = dict[str, Any]
+Values: TypeAlias = dict[str, Attribute]
+
+BOOKKEEPING = "pk, sk, version, expires_at, op, op1, op2, op3"
+
+_ABSENT = "(attribute_not_exists(pk) OR expires_at <= :now)"
+_LIVE = "(attribute_not_exists(expires_at) OR expires_at > :now)"
+_NOT_REPEATED = f"NOT ({' OR '.join(f'{name} = :op' for name in OPERATIONS)})"
+_NEXT_VERSION = "version = if_not_exists(version, :zero) + :one"
+# On the right of a SET stands what was there before it, so the ids move by one place each.
+_SHIFTED_OPERATIONS = (
+    "op3 = if_not_exists(op2, :none), op2 = if_not_exists(op1, :none), op1 = if_not_exists(op, :none), op = :op"
+)
+
+
+@dataclass(frozen=True)
+class SortKeys:
+    """The part of a partition that a query asks for: by prefix, or between two ends that are included."""
+
+    prefix: str = ""
+    between: tuple[str, str] | None = None
+
+    def __contains__(self, sk: str) -> bool:
+        first, last = self.between or (self.prefix, sk)
+        return first <= sk <= last and sk.startswith(self.prefix)
+
+    def is_empty(self) -> bool:
+        """Tell whether no key can be in it, which DynamoDB would refuse."""
+        return self.between is not None and (self.between[0] > self.between[1] or not self.between[1])
+
+    def is_before(self, sk: str) -> bool:
+        """Tell whether a key outside of it sorts after all of it."""
+        return sk > (self.between[1] if self.between else self.prefix)
+
+
+def key_attributes(key: Key) -> Values:
+    """Return the key as a request names it."""
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+
+
+def put_parts(write: Put, expected_version: int, operation: str, now: datetime) -> Parameters:
+    """Return the write of a whole item over the expected version, 0 for "only if absent"."""
+    return {
+        "Item": _new_item(write.key, write.body, expected_version + 1, write.expires_at, operation),
+        **_condition(expected_version, operation, now),
+    }
+
+
+def fresh_parts(write: Update, operation: str, now: datetime) -> Parameters:
+    """Return the write of what the update makes out of nothing, where an item is absent or has expired."""
+    return put_parts(Put(write.key, fresh_body(write), expires_at=write.expires_at), 0, operation, now)
+
+
+def fresh_body(write: Update) -> dict[str, Any]:
+    """Return what the update makes out of nothing."""
+    return checked_body(write.key, {**write.set, **write.add})
+
+
+def update_parts(write: Update, operation: str, now: datetime) -> Parameters:
+    """Return the change of a live or missing item, refused when it has happened before."""
+    changes = {f"#{number}": name for number, name in enumerate([*write.set, *write.add, *write.remove])}
+    at = {name: placeholder for placeholder, name in changes.items()}
+    values = {f":{at[name][1:]}": to_attribute(value) for name, value in [*write.set.items(), *write.add.items()]}
+    sets = [_NEXT_VERSION, _SHIFTED_OPERATIONS, *(f"{at[name]} = :{at[name][1:]}" for name in write.set)]
+    if write.expires_at is not None:
+        sets.append("expires_at = :expires_at")
+        values[":expires_at"] = to_attribute(expiry_seconds(write.expires_at))
+    clauses = [
+        ("SET", sets),
+        ("ADD", [f"{at[name]} :{at[name][1:]}" for name in write.add]),
+        ("REMOVE", [at[name] for name in write.remove]),
+    ]
+    values |= {":zero": {"N": "0"}, ":one": {"N": "1"}, ":none": {"NULL": True}}
+    condition = _update_condition(write.expected_version, operation, now)
+    return {
+        "Key": key_attributes(write.key),
+        "UpdateExpression": " ".join(f"{word} {', '.join(parts)}" for word, parts in clauses if parts),
+        "ConditionExpression": condition["ConditionExpression"],
+        "ExpressionAttributeNames": changes,
+        "ExpressionAttributeValues": values | condition["ExpressionAttributeValues"],
+    }
+
+
+def delete_parts(write: Delete, now: datetime) -> Parameters:
+    """Return the removal of an item, whatever is there or only the expected version."""
+    key = {"Key": key_attributes(write.key)}
+    if write.expected_version is None:
+        return key
+    if write.expected_version == 0:
+        return {**key, "ConditionExpression": _ABSENT, "ExpressionAttributeValues": _moment(now)}
+    return {
+        **key,
+        "ConditionExpression": f"version = :expected AND {_LIVE}",
+        "ExpressionAttributeValues": {":expected": to_attribute(write.expected_version), **_moment(now)},
+    }
+
+
+def delete_row_parts(row: Row) -> Parameters:
+    """Return the removal of exactly this row: not of a later one, even if that has the same version."""
+    values: Values = {":version": to_attribute(row.version)}
+    condition = "version = :version"
+    if row.operations[0] is not None:
+        values[":op"] = {"S": row.operations[0]}
+        condition += " AND op = :op"
+    return {
+        "Key": key_attributes(row.key),
+        "ConditionExpression": condition,
+        "ExpressionAttributeValues": values,
+    }
+
+
+def query_parts(pk: str, keys: SortKeys, attributes: Collection[str] | None) -> Parameters:
+    """Return a query for this part of a partition.
+
+    Raises:
+        InvalidRequestError: The keys are not such that an item could have them.
+    """
+    first, last = keys.between or (keys.prefix, "")
+    for sk in (first, last):
+        Key(pk, sk or "-")
+    values: Values = {":pk": {"S": pk}}
+    condition = "pk = :pk"
+    if keys.between:
+        condition += " AND sk BETWEEN :first AND :last" if first else " AND sk <= :last"
+        values |= {":last": {"S": last}} | ({":first": {"S": first}} if first else {})
+    elif keys.prefix:
+        condition += " AND begins_with(sk, :first)"
+        values[":first"] = {"S": first}
+    return {"KeyConditionExpression": condition, "ExpressionAttributeValues": values, **_projection(attributes)}
+
+
+def check_query(limit: int | None, keys: SortKeys) -> None:
+    """Refuse a query that no engine could answer."""
+    if limit is not None and limit < 1:
+        raise InvalidRequestError(f"limit must be at least 1, got {limit}")
+    if keys.prefix and keys.between:
+        raise InvalidRequestError("give either a prefix or a range, not both")
+
+
+def _new_item(
+    key: Key, body: Body, version: int, expires_at: datetime | None, operation: str
+) -> Mapping[str, Attribute]:
+    item = {**key_attributes(key), **to_attributes(body), "version": to_attribute(version), "op": {"S": operation}}
+    if expires_at is not None:
+        item["expires_at"] = to_attribute(expiry_seconds(expires_at))
+    return item
+
+
+def _condition(expected_version: int, operation: str, now: datetime) -> Parameters:
+    if expected_version == 0:
+        return {"ConditionExpression": _ABSENT, "ExpressionAttributeValues": _moment(now)}
+    return {
+        "ConditionExpression": f"version = :expected AND {_LIVE} AND {_NOT_REPEATED}",
+        "ExpressionAttributeValues": {
+            ":expected": to_attribute(expected_version),
+            ":op": {"S": operation},
+            **_moment(now),
+        },
+    }
+
+
+def _update_condition(expected_version: int | None, operation: str, now: datetime) -> Parameters:
+    if expected_version:
+        return _condition(expected_version, operation, now)
+    absent = "attribute_not_exists(pk) AND " if expected_version == 0 else ""
+    return {
+        "ConditionExpression": f"{absent}{_LIVE} AND {_NOT_REPEATED}",
+        "ExpressionAttributeValues": {":op": {"S": operation}, **_moment(now)},
+    }
+
+
+def _moment(now: datetime) -> Values:
+    return {":now": to_attribute(expiry_seconds(now))}
+
+
+def _projection(attributes: Collection[str] | None) -> Parameters:
+    if attributes is None:
+        return {}
+    wanted = [name for name in dict.fromkeys(attributes) if name not in RESERVED_ATTRIBUTES]
+    names = {f"#{number}": name for number, name in enumerate(wanted)}
+    expression = {"ProjectionExpression": ", ".join([BOOKKEEPING, *names])}
+    return {**expression, "ExpressionAttributeNames": names} if names else expression

@@ -1,0 +1,67 @@
+"""Reading rows, expired ones too, and pages of live items."""
+
+import itertools
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline
+from mcp_memory_server.adapters.dynamodb.expressions import BOOKKEEPING, Parameters, SortKeys, key_attributes
+from mcp_memory_server.adapters.dynamodb.values import Row, row_from
+from mcp_memory_server.domain.items import Item, Key, Page
+
+MAX_KEYS_PER_READ = 100
+
+_ROWS_AFTER_EXPIRED_ONES = 100
+
+
+async def read_row(calls: Calls, key: Key, deadline: Deadline, *, may_be_stale: bool = False) -> Row | None:
+    """Return the row, None if there is none."""
+    request = {"TableName": calls.address.name, "Key": key_attributes(key), "ConsistentRead": not may_be_stale}
+    answer = await calls.send("get_item", request, deadline)
+    return row_from(answer["Item"]) if "Item" in answer else None
+
+
+async def read_rows(
+    calls: Calls, keys: Collection[Key], deadline: Deadline, *, may_be_stale: bool = False, without_bodies: bool = False
+) -> dict[Key, Row]:
+    """Return the rows that are there, of at most as many different keys as one request may carry."""
+    wanted: dict[str, Any] = {"Keys": [key_attributes(key) for key in keys], "ConsistentRead": not may_be_stale}
+    if without_bodies:
+        wanted["ProjectionExpression"] = BOOKKEEPING
+    asked = {calls.address.name: wanted}
+    rows: dict[Key, Row] = {}
+    for attempt in itertools.count():
+        answer = await calls.send("batch_get_item", {"RequestItems": asked}, deadline)
+        found = map(row_from, answer["Responses"].get(calls.address.name, ()))
+        rows |= {row.key: row for row in found}
+        asked = answer.get("UnprocessedKeys")
+        if not asked:
+            break
+        await calls.pause(attempt, deadline)
+    return rows
+
+
+async def read_page(calls: Calls, query: Parameters, keys: SortKeys, limit: int | None, now: datetime) -> Page:
+    """Return live items of the query until the limit is reached or there are no more, in as many requests as needed."""
+    # One item more than wanted tells whether there is a next page.
+    wanted = None if limit is None else limit + 1
+    items: list[Item] = []
+    deadline = calls.start()
+    rows_per_request = wanted
+    while True:
+        narrowed = query if rows_per_request is None else {**query, "Limit": rows_per_request}
+        answer = await calls.send("query", narrowed, deadline)
+        # The engine for trying things out takes a prefix for a pattern, and returns more than begins with it.
+        rows = [row for row in map(row_from, answer["Items"]) if row.key.sk in keys]
+        items += [row.item() for row in rows if row.is_live(now)]
+        if "LastEvaluatedKey" not in answer or (wanted is not None and len(items) >= wanted):
+            break
+        query = {**query, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+        if wanted is None:
+            deadline = calls.start()  # the size of what was asked for is no fault of the table
+        else:
+            rows_per_request = max(wanted - len(items), _ROWS_AFTER_EXPIRED_ONES)
+    if limit is None or len(items) <= limit:
+        return Page(tuple(items))
+    return Page(tuple(items[:limit]), cursor=items[limit - 1].key.sk)

@@ -1,0 +1,94 @@
+"""An answer keeps the budget of its reader, and says as much as fits."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mcp_memory_server.domain.answers import Recalled, Status, check_budget, fit_recalled, reply_text, told
+from mcp_memory_server.domain.memories import KnownMemory
+from mcp_memory_server.domain.text import ever_shorter
+from mcp_memory_server.errors import InvalidRequestError
+from tests.domain.generated import budgets, count, memories, thorough
+from tests.domain.samples import CITY, NOON, known_fact, known_preference
+
+COMPLETE = Recalled(Status.COMPLETE, ())
+PARTIAL = Recalled(Status.PARTIAL, (), missing=("12345 stored memories could not be read",))
+
+answers = st.sampled_from([COMPLETE, PARTIAL])
+
+
+def fitted(found: list[KnownMemory], max_tokens: int, answer: Recalled = COMPLETE) -> Recalled:
+    return fit_recalled([told(memory, NOON) for memory in found], answer, count, max_tokens)
+
+
+@thorough
+@given(st.lists(memories, max_size=12), answers, budgets)
+def test_the_whole_reply_keeps_the_budget(found: list[KnownMemory], answer: Recalled, max_tokens: int) -> None:
+    fit = fitted(found, max_tokens, answer)
+
+    assert count(reply_text(fit.to_reply())) <= max_tokens
+    assert len(fit.memories) + fit.more == len(found)
+    assert (fit.status, fit.missing) == (answer.status, answer.missing)
+
+
+@thorough
+@given(st.lists(memories, min_size=1, max_size=4), answers, budgets)
+def test_nothing_is_told_only_if_even_the_best_cut_short_does_not_fit(
+    found: list[KnownMemory], answer: Recalled, max_tokens: int
+) -> None:
+    fit = fitted(found, max_tokens, answer)
+
+    *_, shortest = ever_shorter(found[0].text)
+    cut = replace(told(found[0], NOON), text=shortest)
+    alone = replace(answer, memories=(cut,), more=len(found) - 1)
+    assert fit.memories or count(reply_text(alone.to_reply())) > max_tokens
+
+
+@given(st.lists(memories, max_size=10), budgets)
+@example([], 50)
+def test_what_is_told_keeps_its_order(found: list[KnownMemory], max_tokens: int) -> None:
+    ids = [memory.id for memory in found]
+    positions = iter(ids)
+
+    assert all(memory.id in positions for memory in fitted(found, max_tokens).memories)
+
+
+def test_everything_is_told_when_there_is_room() -> None:
+    reply = fitted([known_fact("Lives in Bern", CITY), known_preference("tone", "brief")], 800).to_reply()
+
+    assert reply == {
+        "status": "complete",
+        "memories": [
+            {
+                "id": reply["memories"][0]["id"],
+                "text": "Lives in Bern",
+                "topic": CITY,
+                "since": "2026-03-01",
+                "confidence": 0.9,
+            },
+            {"id": "pref:tone", "text": "tone: brief", "kind": "preference", "since": "2026-03-01", "confidence": 1.0},
+        ],
+    }
+
+
+def test_one_that_is_too_long_makes_room_for_shorter_ones_behind_it() -> None:
+    fit = fitted([known_fact("long " * 500), known_fact("short")], 120)
+
+    assert ([memory.text for memory in fit.memories], fit.more) == (["short"], 1)
+
+
+def test_if_none_fits_the_best_one_is_cut_and_says_so() -> None:
+    fit = fitted([known_fact("best " * 500), known_fact("next " * 500)], 120)
+
+    assert len(fit.memories) == 1
+    assert fit.memories[0].text.startswith("best best")
+    assert fit.memories[0].text.endswith("…")
+    assert fit.more == 1
+
+
+@pytest.mark.parametrize("max_tokens", [-1, 0, 49, 20_001])
+def test_a_budget_that_nobody_has_is_refused(max_tokens: int) -> None:
+    with pytest.raises(InvalidRequestError, match="max_tokens must be 50 to 20,000"):
+        check_budget(max_tokens)

@@ -1,0 +1,139 @@
+"""Facts fade at the pace of their permanence, expire when they are transient, and keep their history in order."""
+
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_memory_server.domain.facts import (
+    Fact,
+    Permanence,
+    Source,
+    Statement,
+    confidence_at,
+    ended,
+    held_at,
+    learn,
+)
+from mcp_memory_server.errors import InvalidRequestError
+from tests.domain.samples import CITY, DAY, NOON, fact
+
+ages = st.timedeltas(timedelta(), 20_000 * DAY)
+permanences = st.sampled_from(Permanence)
+
+
+@given(permanences, st.floats(0.01, 1), ages, ages)
+def test_confidence_never_rises_with_time(
+    permanence: Permanence, sure: float, one: timedelta, other: timedelta
+) -> None:
+    known = fact(permanence=permanence, confidence=sure)
+
+    earlier, later = (confidence_at(known, NOON + age) for age in sorted((one, other)))
+
+    assert 0 <= later <= earlier <= sure
+
+
+@given(ages)
+def test_what_is_permanent_stays_as_sure_as_it_was(age: timedelta) -> None:
+    known = fact(permanence=Permanence.PERMANENT)
+
+    assert confidence_at(known, NOON + age) == known.confidence
+
+
+def test_the_less_permanent_fades_faster() -> None:
+    order = [Permanence.PERMANENT, Permanence.DURABLE, Permanence.INFERRED, Permanence.TRANSIENT]
+
+    left = [confidence_at(fact(permanence=permanence), NOON + 7 * DAY) for permanence in order]
+
+    assert left == sorted(left, reverse=True)
+    assert len(set(left)) == len(left)
+
+
+def test_a_fact_from_the_future_of_a_clock_that_stepped_back_is_not_surer_for_it() -> None:
+    known = fact(permanence=Permanence.TRANSIENT)
+
+    assert confidence_at(known, NOON - DAY) == known.confidence
+
+
+def test_a_fact_holds_from_its_beginning_until_just_before_its_end() -> None:
+    past = ended(fact(), NOON + DAY)
+
+    held = [held_at(past, NOON + hours * timedelta(hours=1)) for hours in (-1, 0, 23, 24, 25)]
+
+    assert held == [False, True, True, False, False]
+
+
+@given(
+    st.lists(st.tuples(st.timedeltas(-100 * DAY, 100 * DAY), st.none() | st.timedeltas(-900 * DAY, DAY)), min_size=2)
+)
+def test_history_has_one_fact_at_a_time_however_the_clock_jumps(
+    steps: list[tuple[timedelta, timedelta | None]],
+) -> None:
+    history: list[Fact] = []
+    current: Fact | None = None
+    for number, (jump, age) in enumerate(steps):
+        now = NOON + jump
+        said_at = None if age is None else now + age
+        learning = learn(Statement(f"City number {number}", topic=CITY, said_at=said_at), now, current=current)
+        history += [learning.superseded] if learning.superseded else []
+        current = learning.fact
+    assert current is not None
+
+    assert all(fact.valid_to is not None and fact.valid_from < fact.valid_to for fact in history)
+    assert all(one.valid_to == next_one.valid_from for one, next_one in pairwise([*history, current]))
+
+
+def test_a_transient_fact_lives_for_two_weeks_unless_told_otherwise() -> None:
+    assert fact(permanence=Permanence.TRANSIENT).expires_at == NOON + 14 * DAY
+
+
+def test_an_expiry_makes_a_fact_transient() -> None:
+    learned = learn(Statement("Travels to Rome", expires_at=NOON + 10 * DAY), NOON).fact
+
+    assert (learned.permanence, learned.expires_at) == (Permanence.TRANSIENT, NOON + 10 * DAY)
+
+
+@pytest.mark.parametrize("life", [timedelta(), -DAY, 30 * DAY + timedelta(seconds=1)])
+def test_a_transient_fact_that_is_over_or_lives_too_long_is_refused(life: timedelta) -> None:
+    with pytest.raises(InvalidRequestError, match="7 to 30 days"):
+        learn(Statement("Travels to Rome", expires_at=NOON + life), NOON)
+
+
+def test_a_transient_fact_may_live_for_thirty_days() -> None:
+    assert learn(Statement("Travels to Rome", expires_at=NOON + 30 * DAY), NOON).fact.expires_at == NOON + 30 * DAY
+
+
+def test_old_text_about_something_transient_is_refused_when_it_is_over() -> None:
+    old = Statement("Travels to Rome", permanence=Permanence.TRANSIENT, said_at=NOON - 15 * DAY)
+
+    with pytest.raises(InvalidRequestError):
+        learn(old, NOON)
+
+
+@pytest.mark.parametrize("permanence", [Permanence.PERMANENT, Permanence.DURABLE, Permanence.INFERRED])
+def test_only_a_transient_fact_expires(permanence: Permanence) -> None:
+    assert fact(permanence=permanence).expires_at is None
+    with pytest.raises(InvalidRequestError, match="does not expire"):
+        Statement("Lives in Bern", permanence=permanence, expires_at=NOON + 10 * DAY)
+
+
+def test_a_transient_fact_that_turns_out_durable_no_longer_expires() -> None:
+    known = fact("Lives in Bern", permanence=Permanence.TRANSIENT)
+
+    learning = learn(Statement("Lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, current=known)
+
+    assert (learning.fact.permanence, learning.fact.expires_at) == (Permanence.DURABLE, None)
+
+
+def test_what_is_said_in_the_future_counts_as_said_now() -> None:
+    learned = learn(Statement("Lives in Bern", said_at=NOON + DAY), NOON).fact
+
+    assert (learned.valid_from, learned.said_at) == (NOON, NOON)
+
+
+def test_an_inference_may_be_given_the_life_of_a_durable_fact() -> None:
+    learned = fact(source=Source.INFERRED, permanence=Permanence.DURABLE)
+
+    assert confidence_at(learned, NOON + 730 * DAY) == pytest.approx(0.25)

@@ -1,0 +1,1 @@
+"""Real engines for the tests: how they are installed, and how they are started."""

@@ -1,0 +1,135 @@
+"""A damaged file never gives a wrong answer: it is refused, or the damage is told."""
+
+import random
+import sqlite3
+import zlib
+from pathlib import Path
+
+import pytest
+
+from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
+from mcp_memory_server.domain.items import Key, Put
+from mcp_memory_server.errors import MemoryServerError, TableDamagedError
+
+pytestmark = pytest.mark.anyio
+
+ROWS = 120
+
+
+@pytest.fixture
+async def healthy_file(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.db"
+    table = await SqliteItemTable.open(path)
+    for number in range(0, ROWS, 10):
+        await table.write([Put(key(n), body(n)) for n in range(number, number + 10)])
+    await table.close()
+    return path
+
+
+def key(number: int) -> Key:
+    return Key("USER#ana", f"FACT#{number:04}")
+
+
+def body(number: int) -> dict[str, str]:
+    return {"text": f"Fact {number}: {random.Random(number).randbytes(40).hex()}"}
+
+
+async def test_of_400_flipped_bits_none_changes_an_answer_and_the_check_sees_what_is_hidden(healthy_file: Path) -> None:
+    seed = random.randrange(2**32)
+    chance, original = random.Random(seed), healthy_file.read_bytes()
+    told, unharmed, hidden = 0, 0, 0
+
+    for _ in range(400):
+        place, bit = chance.randrange(len(original)), 1 << chance.randrange(8)
+        damaged = bytearray(original)
+        damaged[place] ^= bit
+        healthy_file.write_bytes(damaged)
+        try:
+            answer = await everything(healthy_file)
+        except MemoryServerError:
+            told += 1
+        else:
+            wrong = [name for name, value in answer.items() if value != body(name)]
+            assert not wrong, f"seed {seed}: bit {bit} of byte {place} changed an answer"
+            unharmed += len(answer) == ROWS
+            if len(answer) < ROWS:
+                # A flipped bit in the tree of pages can hide rows from a query. A full check sees it.
+                hidden += 1
+                with pytest.raises(MemoryServerError):
+                    await check(healthy_file)
+
+    print(f"seed {seed}: 400 flips, {told} told, {unharmed} without effect, {hidden} found by the check, 0 wrong")
+    assert told > 100
+
+
+async def everything(path: Path) -> dict[int, object]:
+    table = await SqliteItemTable.open(path)
+    try:
+        page = await table.query("USER#ana", limit=None)
+        return {int(item.key.sk.removeprefix("FACT#")): item.body for item in page.items}
+    finally:
+        await table.close()
+
+
+async def check(path: Path) -> None:
+    table = await SqliteItemTable.open(path)
+    try:
+        await table.count()
+    finally:
+        await table.close()
+
+
+async def test_a_file_of_another_program_is_refused_and_left_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE notes (text TEXT)")
+    connection.close()
+    before = zlib.crc32(path.read_bytes())
+
+    with pytest.raises(TableDamagedError, match=r"another program.*left untouched.*MCP_MEMORY_TABLE"):
+        await SqliteItemTable.open(path)
+
+    assert zlib.crc32(path.read_bytes()) == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["other.db"]
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\x00", b"# notes\n" * 100], ids=["empty", "cut", "text"])
+async def test_a_file_that_is_no_memory_is_refused_and_left_untouched(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(content)
+
+    with pytest.raises(TableDamagedError, match=r"left untouched.*mv "):
+        await SqliteItemTable.open(path)
+
+    assert path.read_bytes() == content
+
+
+async def test_a_file_cut_short_is_refused_and_left_untouched(healthy_file: Path) -> None:
+    cut = healthy_file.read_bytes()[:8192]
+    healthy_file.write_bytes(cut)
+
+    with pytest.raises(TableDamagedError, match="damaged"):
+        await everything(healthy_file)
+
+    assert healthy_file.read_bytes() == cut
+
+
+async def test_a_file_of_a_newer_release_is_refused_with_the_advice_to_upgrade(healthy_file: Path) -> None:
+    connection = sqlite3.connect(healthy_file)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+    with pytest.raises(TableDamagedError, match=r"newer release.*Upgrade"):
+        await SqliteItemTable.open(healthy_file)
+
+
+async def test_the_file_and_its_log_are_readable_by_their_owner_only(tmp_path: Path) -> None:
+    table = await SqliteItemTable.open(tmp_path / "folder" / "memory.db")
+    await table.put(Put(key(1), body(1)))
+
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "folder").iterdir()}
+    await table.close()
+
+    assert modes.keys() >= {"memory.db", "memory.db-wal"}
+    assert set(modes.values()) == {0o600}
+    assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o700

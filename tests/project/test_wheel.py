@@ -1,0 +1,56 @@
+"""What people install: one wheel with everything in it that the server needs, and nothing that only tests need."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(folder),
+        ".",
+    ]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_the_wheel_has_the_package_its_data_and_its_types(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
+
+    assert {
+        "mcp_memory_server/__main__.py",
+        "mcp_memory_server/py.typed",
+        "mcp_memory_server/adapters/tiktoken/cl100k_base.tokens",
+        "agent_plugins/__init__.py",
+    } <= names
+    assert not [name for name in names if name.startswith(("tests/", "examples/"))]
+
+
+def test_the_wheel_installs_one_command_and_an_extra_for_each_technology(wheel: zipfile.ZipFile) -> None:
+    (metadata,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
+    (scripts,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+
+    extras = {
+        line.removeprefix("Provides-Extra: ")
+        for line in wheel.read(metadata).decode().splitlines()
+        if line.startswith("Provides-Extra: ")
+    }
+
+    assert "mcp-memory-server = mcp_memory_server.cli:main" in wheel.read(scripts).decode()
+    assert extras == {"dynamodb", "dax", "redis", "sqs", "anthropic", "bedrock", "strands", "agent-squad", "all"}

@@ -1,0 +1,230 @@
+"""Facts on a real file: learned, supported, superseded, dated, and gone when they expire."""
+
+from datetime import timedelta
+
+import pytest
+
+from mcp_memory_server.domain.facts import Fact, Outcome, Permanence, Source, Standing, Statement
+from mcp_memory_server.domain.items import Put
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import InvalidRequestError, NotFoundError
+from mcp_memory_server.memory import Memory
+from mcp_memory_server.schema import keys
+from tests.clock import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+CITY = "personal/location/city"
+DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+
+
+def texts(facts: list[Fact]) -> list[str]:
+    return [fact.text for fact in facts]
+
+
+async def test_what_is_learned_is_known_with_where_it_came_from(memory: Memory, anna: Scope) -> None:
+    learned = await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY, session_id="s1", turn_id="t9"))
+
+    known = await memory.facts.get(anna, learned.fact.id)
+
+    assert learned.outcome is Outcome.LEARNED
+    assert known == learned.fact
+    assert (known.session_id, known.turn_id) == ("s1", "t9")
+
+
+async def test_a_new_value_supersedes_and_the_old_one_is_history(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+    began = clock()
+    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    clock.advance(DAY)
+    learned = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+
+    history = await memory.facts.history(anna, CITY)
+
+    assert learned.earlier is not None
+    assert (learned.outcome, learned.earlier.text) == (Outcome.SUPERSEDED, "Lives in Bern")
+    assert [(fact.text, fact.valid_from, fact.valid_to) for fact in history] == [
+        ("Lives in Bern", began, clock()),
+        ("Lives in Basel", clock(), None),
+    ]
+    assert texts(await memory.facts.all(anna)) == ["Lives in Basel"]
+
+
+async def test_what_was_true_can_be_asked_for_any_moment(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+    began = clock()
+    for city in ("Bern", "Basel", "Chur"):
+        await memory.facts.learn(anna, Statement(f"Lives in {city}", topic=CITY))
+        clock.advance(DAY)
+
+    at = [
+        texts(await memory.facts.as_of(anna, began + hours * timedelta(hours=1))) for hours in (-1, 0, 23, 24, 47, 90)
+    ]
+
+    assert at == [[], ["Lives in Bern"], ["Lives in Bern"], ["Lives in Basel"], ["Lives in Basel"], ["Lives in Chur"]]
+
+
+async def test_the_history_of_one_topic_is_not_that_of_its_neighbours(memory: Memory, anna: Scope) -> None:
+    for topic in ("a", "ab", "a/b", "a#b"):
+        await memory.facts.learn(anna, Statement(f"first of {topic}", topic=topic))
+        await memory.facts.learn(anna, Statement(f"second of {topic}", topic=topic))
+
+    assert texts(await memory.facts.history(anna, "a")) == ["first of a", "second of a"]
+
+
+async def test_history_stays_in_order_when_the_clock_steps_back(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    clock.advance(-DAY)
+    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Lives in Chur", topic=CITY))
+
+    assert texts(await memory.facts.history(anna, CITY)) == ["Lives in Bern", "Lives in Basel", "Lives in Chur"]
+
+
+async def test_saying_it_twice_is_one_fact_with_more_support(memory: Memory, anna: Scope) -> None:
+    first = await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    again = await memory.facts.learn(anna, Statement("lives in  BERN!", topic=CITY))
+
+    known = await memory.facts.all(anna)
+
+    assert (again.outcome, again.fact.id) == (Outcome.SUPPORTED, first.fact.id)
+    assert [(fact.text, fact.support) for fact in known] == [("Lives in Bern", 2)]
+    assert len(await memory.facts.history(anna, CITY)) == 1
+
+
+async def test_saying_it_with_a_topic_and_without_is_one_fact_in_the_list(memory: Memory, anna: Scope) -> None:
+    await memory.facts.learn(anna, Statement("Lives in Bern"))
+    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+
+    assert [(fact.topic, fact.support) for fact in await memory.facts.all(anna)] == [(CITY, 2)]
+
+
+async def test_when_a_topic_changes_what_was_said_without_one_does_not_linger(memory: Memory, anna: Scope) -> None:
+    await memory.facts.learn(anna, Statement("Lives in Bern"))
+    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+
+    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+
+    assert texts(await memory.facts.all(anna)) == ["Lives in Basel"]
+
+
+async def test_the_same_answer_to_two_questions_is_two_facts(memory: Memory, anna: Scope) -> None:
+    await memory.facts.learn(anna, Statement("yes", topic="likes/tea"))
+    await memory.facts.learn(anna, Statement("yes", topic="likes/coffee"))
+
+    assert len(await memory.facts.all(anna, "likes/tea")) == len(await memory.facts.all(anna, "likes/coffee")) == 1
+
+
+async def test_a_weak_inference_is_kept_beside_what_the_user_said(memory: Memory, anna: Scope) -> None:
+    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    guess = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY, source=Source.INFERRED))
+
+    known = await memory.facts.all(anna)
+
+    assert guess.stands is not None
+    assert (guess.outcome, guess.stands.text) == (Outcome.CANDIDATE, "Lives in Bern")
+    assert {fact.text: fact.standing for fact in known} == {
+        "Lives in Bern": Standing.CURRENT,
+        "Lives in Basel": Standing.CANDIDATE,
+    }
+
+
+async def test_a_candidate_that_the_user_states_holds_and_is_no_longer_a_candidate(memory: Memory, anna: Scope) -> None:
+    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY, source=Source.INFERRED))
+
+    learned = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+
+    known = await memory.facts.all(anna)
+    assert (learned.outcome, learned.fact.support) == (Outcome.SUPERSEDED, 2)
+    assert [(fact.text, fact.standing) for fact in known] == [("Lives in Basel", Standing.CURRENT)]
+
+
+async def test_a_transient_fact_is_gone_at_the_very_second(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+    statement = Statement("Travels to Rome", topic="travel", expires_at=clock() + 10 * DAY)
+    learned = await memory.facts.learn(anna, statement)
+
+    clock.advance(10 * DAY - SECOND)
+    assert texts(await memory.facts.all(anna)) == ["Travels to Rome"]
+    clock.advance(SECOND)
+
+    assert await memory.facts.all(anna) == []
+    assert await memory.facts.history(anna, "travel") == []
+    with pytest.raises(NotFoundError):
+        await memory.facts.get(anna, learned.fact.id)
+
+
+async def test_after_an_expiry_the_topic_is_free_even_for_an_inference(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await memory.facts.learn(anna, Statement("In Rome", topic="travel", permanence=Permanence.TRANSIENT))
+    clock.advance(14 * DAY)
+
+    learned = await memory.facts.learn(anna, Statement("In Paris", topic="travel", source=Source.INFERRED))
+
+    assert learned.outcome is Outcome.LEARNED
+
+
+async def test_what_lasts_is_still_told_after_its_passing_copy_expired(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await memory.facts.learn(anna, Statement("In Rome", topic="travel", permanence=Permanence.TRANSIENT))
+    await memory.facts.learn(anna, Statement("In Rome"))
+    await memory.facts.all(anna)
+
+    clock.advance(14 * DAY)
+
+    assert texts(await memory.facts.all(anna)) == ["In Rome"]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "found"),
+    [
+        ("a", ["of a", "of a/b", "of a/b/c"]),
+        ("a/", ["of a", "of a/b", "of a/b/c"]),
+        ("a/b", ["of a/b", "of a/b/c"]),
+        ("ab", ["of ab"]),
+        ("b", []),
+    ],
+)
+async def test_facts_are_listed_below_a_topic(memory: Memory, anna: Scope, prefix: str, found: list[str]) -> None:
+    for topic in ("a", "a/b", "a/b/c", "ab", "a#b", "A"):
+        await memory.facts.learn(anna, Statement(f"of {topic}", topic=topic))
+
+    assert texts(await memory.facts.all(anna, prefix)) == found
+
+
+async def test_a_prefix_that_is_none_is_refused(memory: Memory, anna: Scope) -> None:
+    with pytest.raises(InvalidRequestError, match="personal/location/city"):
+        await memory.facts.all(anna, "a//b")
+
+
+@pytest.mark.parametrize("statement", [Statement("hello"), Statement("hello", topic="greeting")])
+async def test_what_a_later_release_stored_survives_when_the_fact_is_said_again(
+    memory: Memory, anna: Scope, statement: Statement
+) -> None:
+    learned = await memory.facts.learn(anna, statement)
+    key = keys.fact_key(anna, statement.topic, learned.fact.id)
+    await memory.table.put(Put(key, {"text": "hello", "topic": statement.topic, "mood": {"happy": True}}))
+
+    await memory.facts.learn(anna, statement)
+
+    item = await memory.table.get(key)
+    assert item is not None
+    assert (item.body["mood"], item.body["support"], item.body["source"]) == ({"happy": True}, 2, "user_stated")
+
+
+async def test_what_a_later_release_stored_survives_with_a_candidate_and_its_promotion(
+    memory: Memory, anna: Scope
+) -> None:
+    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    guess = Statement("Lives in Basel", topic=CITY, source=Source.INFERRED)
+    candidate = (await memory.facts.learn(anna, guess)).fact
+    key = keys.possible_fact_key(anna, CITY, candidate.id, candidate.fingerprint)
+    await memory.table.put(Put(key, {"text": "Lives in Basel", "topic": CITY, "mood": "happy"}))
+
+    await memory.facts.learn(anna, guess)
+    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+
+    item = await memory.table.get(keys.fact_key(anna, CITY, ""))
+    assert item is not None
+    assert (item.body["text"], item.body["mood"], item.body["support"]) == ("Lives in Basel", "happy", 3)

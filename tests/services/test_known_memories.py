@@ -1,0 +1,100 @@
+"""The copy in memory is used only while it is the truth, and never grows without end."""
+
+import pytest
+
+from mcp_memory_server.domain.facts import Statement
+from mcp_memory_server.domain.items import Put, Update
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.memory import Memory
+from mcp_memory_server.schema import keys
+from mcp_memory_server.services.known_memories import USERS_KEPT, KnownMemories
+from tests.services.watched_table import WatchedTable
+
+pytestmark = pytest.mark.anyio
+
+
+async def texts(memory: Memory, owner: Scope) -> set[str]:
+    return {fact.text for fact in await memory.facts.all(owner)}
+
+
+async def test_a_copy_is_used_while_nothing_changes_and_read_again_when_something_did(
+    memory: Memory, anna: Scope
+) -> None:
+    watched = WatchedTable(memory.table)
+    known = KnownMemories(watched.as_table)
+    await memory.facts.learn(anna, Statement("Has a cat"))
+
+    first, second = await known.of(anna), await known.of(anna)
+    queries = watched.calls["query"]
+    await memory.facts.learn(anna, Statement("Has a dog"))
+    third = await known.of(anna)
+
+    assert second is first
+    assert (queries, watched.calls["query"]) == (2, 4)
+    assert [row.text for row in third.rows] != [row.text for row in first.rows]
+
+
+@pytest.mark.parametrize("operation_id", [None, "the same"])
+async def test_the_copy_of_an_erased_user_is_never_served_for_one_that_began_anew(
+    memory: Memory, other_process: Memory, anna: Scope, operation_id: str | None
+) -> None:
+    await memory.facts.learn(anna, Statement("Has a secret"))
+    await memory.facts.learn(anna, Statement("Has a cat"), operation_id=operation_id)
+    assert await texts(memory, anna) == {"Has a secret", "Has a cat"}
+
+    await other_process.erasure.forget_user(anna)
+    await other_process.facts.learn(anna, Statement("Has a dog"))
+    await other_process.facts.learn(anna, Statement("Has a cat"), operation_id=operation_id)
+
+    assert await texts(memory, anna) == {"Has a dog", "Has a cat"}
+
+
+async def test_the_copy_of_an_erased_user_is_empty(memory: Memory, other_process: Memory, anna: Scope) -> None:
+    await memory.facts.learn(anna, Statement("Has a secret"))
+    await texts(memory, anna)
+
+    await other_process.erasure.forget_user(anna)
+
+    assert await texts(memory, anna) == set()
+
+
+async def test_the_stamp_of_an_earlier_release_is_understood(
+    memory: Memory, other_process: Memory, anna: Scope
+) -> None:
+    await memory.table.write(
+        [Put(keys.fact_key(anna, "pets", ""), {"text": "Has a cat"}), Update(keys.profile_key(anna), {"stamp": 1})]
+    )
+    assert await texts(memory, anna) == {"Has a cat"}
+
+    await other_process.facts.learn(anna, Statement("Has a dog", topic="more"))
+
+    assert await texts(memory, anna) == {"Has a cat", "Has a dog"}
+
+
+async def test_the_users_seen_last_are_kept_and_the_others_are_read_again(memory: Memory) -> None:
+    watched = WatchedTable(memory.table)
+    known = KnownMemories(watched.as_table)
+    users = [Scope(f"user {number}") for number in range(USERS_KEPT + 1)]
+    for user in users:
+        await known.of(user)
+    watched.calls.clear()
+
+    await known.of(users[-1])
+    await known.of(users[1])
+    kept = watched.calls["query"]
+    await known.of(users[0])
+
+    assert kept == 0
+    assert watched.calls["query"] == 2
+
+
+async def test_what_is_written_while_it_is_being_read_is_not_missed(memory: Memory, anna: Scope) -> None:
+    await memory.facts.learn(anna, Statement("Has a cat"))
+    watched = WatchedTable(memory.table)
+    watched.before["query"] = lambda: memory.facts.learn(anna, Statement("Has a dog"))
+    known = KnownMemories(watched.as_table)
+
+    await known.of(anna)
+    now = await known.of(anna)
+
+    assert {row.text for row in now.rows} == {"Has a cat", "Has a dog"}
