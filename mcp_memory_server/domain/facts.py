@@ -12,7 +12,6 @@ from mcp_memory_server.errors import ForgottenError, InvalidRequestError
 MAX_FACT_BYTES = 8 * 1024
 
 TRANSIENT_LIFE = timedelta(days=14)
-SHORTEST_TRANSIENT_LIFE = timedelta(days=7)
 LONGEST_TRANSIENT_LIFE = timedelta(days=30)
 
 SUPPORT_GAIN = 0.3
@@ -210,7 +209,9 @@ def held_at(fact: Fact, moment: datetime) -> bool:
 
 
 def may_replace(statement: Statement, known: Fact, now: datetime) -> bool:
-    """Tell whether the statement is strong enough: an inference never replaces what was said, only a weaker one."""
+    """Tell whether it is strong and fresh enough: an inference replaces only a weaker one, old text nothing newer."""
+    if statement.said_at is not None and statement.said_at < known.valid_from:
+        return False
     if statement.source is not Source.INFERRED:
         return True
     return known.source is Source.INFERRED and _confidence(statement) >= confidence_at(known, now)
@@ -278,7 +279,7 @@ def _expiry(statement: Statement, permanence: Permanence, now: datetime) -> date
     expires_at = statement.expires_at or (statement.said_at or now) + TRANSIENT_LIFE
     if not now < expires_at <= now + LONGEST_TRANSIENT_LIFE:
         raise InvalidRequestError(
-            f"a transient fact lives {SHORTEST_TRANSIENT_LIFE.days} to {LONGEST_TRANSIENT_LIFE.days} days from now, "
+            f"a transient fact lives at most {LONGEST_TRANSIENT_LIFE.days} days from now, "
             f"got an expiry of {expires_at.isoformat(timespec='minutes')}"
         )
     return expires_at.replace(microsecond=0)

@@ -159,6 +159,8 @@ class Facts:
             tombstone=None if around.tombstone is None else tombstone_from(around.tombstone),
         )
         writes = [raise_stamp(scope), _keep(scope, learning, around), *_clear(scope, learning, around)]
+        if around.tombstone is None:  # nor may one have been put there since it was looked for
+            writes.append(Delete(keys.tombstone_key(scope, statement.fingerprint), expected_version=0))
         for item in await self._no_longer_true(scope, learning, around):
             writes += _end(scope, statement, learning, item, now)
         await self._table.write(writes, operation_id=operation)

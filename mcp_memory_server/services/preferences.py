@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from mcp_memory_server.domain.items import Put
+from mcp_memory_server.domain.items import Item, Put
 from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy, choose
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import preference_body, preference_from
@@ -36,9 +37,16 @@ class Preferences:
     async def _set(self, scope: Scope, wanted: Preference, operation: str) -> PreferenceChange:
         key = keys.preference_key(scope, wanted.key)
         item = await self._table.get(key)
-        change = choose(wanted, None if item is None else preference_from(item))
+        change = choose(wanted, None if item is None else _readable(item))
         if change.changed:
             body = preference_body(wanted, None if item is None else item.body)
             put = Put(key, body, expected_version=0 if item is None else item.version)
             await self._table.write([put, raise_stamp(scope)], operation_id=operation)
         return change
+
+
+def _readable(item: Item) -> Preference | None:
+    try:
+        return preference_from(item)
+    except TableDamagedError:
+        return None  # what cannot be read must not keep a new value out

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mcp_memory_server.domain.facts import (
     Fact,
+    Outcome,
     Permanence,
     Source,
     Statement,
@@ -78,7 +79,7 @@ def test_history_has_one_fact_at_a_time_however_the_clock_jumps(
         said_at = None if age is None else now + age
         learning = learn(Statement(f"City number {number}", topic=CITY, said_at=said_at), now, current=current)
         history += [learning.superseded] if learning.superseded else []
-        current = learning.fact
+        current = learning.stands or learning.fact  # old text stands only beside what is newer
     assert current is not None
 
     assert all(fact.valid_to is not None and fact.valid_from < fact.valid_to for fact in history)
@@ -97,7 +98,7 @@ def test_an_expiry_makes_a_fact_transient() -> None:
 
 @pytest.mark.parametrize("life", [timedelta(), -DAY, 30 * DAY + timedelta(seconds=1)])
 def test_a_transient_fact_that_is_over_or_lives_too_long_is_refused(life: timedelta) -> None:
-    with pytest.raises(InvalidRequestError, match="7 to 30 days"):
+    with pytest.raises(InvalidRequestError, match="at most 30 days"):
         learn(Statement("Travels to Rome", expires_at=NOON + life), NOON)
 
 
@@ -137,3 +138,11 @@ def test_an_inference_may_be_given_the_life_of_a_durable_fact() -> None:
     learned = fact(source=Source.INFERRED, permanence=Permanence.DURABLE)
 
     assert confidence_at(learned, NOON + 730 * DAY) == pytest.approx(0.25)
+
+
+def test_old_text_does_not_replace_what_was_said_later() -> None:
+    bern = learn(Statement("Anna lives in Bern", topic=CITY, said_at=NOON - DAY), NOON).fact
+
+    learning = learn(Statement("Anna lives in Basel", topic=CITY, said_at=NOON - 100 * DAY), NOON, current=bern)
+
+    assert (learning.outcome, learning.stands) == (Outcome.CANDIDATE, bern)
