@@ -108,7 +108,7 @@ class Facts:
         known = await self._known.of(scope)
         facts = [memory.fact for memory in alive(known.memories, self._now()) if memory.fact is not None]
         chosen = [fact for fact in facts if below is None or is_under(fact.topic, below)]
-        return sorted(chosen, key=lambda fact: (fact.topic is None, fact.topic or "", fact.standing, fact.valid_from))
+        return sorted(chosen, key=_listing)
 
     async def history(self, scope: Scope, topic: str) -> list[Fact]:
         """Return what was true of this topic, oldest first, and what is true now."""
@@ -187,6 +187,11 @@ class Facts:
         return _Around(
             found.get(current), found.get(candidate), found.get(tombstone), found.get(elsewhere) if elsewhere else None
         )
+
+
+def _listing(fact: Fact) -> tuple[bool, str, bool, datetime]:
+    """Return what puts facts in the order of their topics, and a guess behind what is known."""
+    return fact.topic is None, fact.topic or "", fact.standing is Standing.CANDIDATE, fact.valid_from
 
 
 def _keep(scope: Scope, learning: Learning, around: _Around) -> Put:
