@@ -105,6 +105,9 @@ def without_repetitions(memories: Iterable[KnownMemory]) -> list[KnownMemory]:
 
     Under two topics it says two things ("yes" to tea, "yes" to coffee), and both are returned.
     """
+    memories = list(memories)
+    if all(memory.topic for memory in memories if memory.fact):
+        return memories  # only a fact without a topic can be said again under one
     by_statement: defaultdict[object, list[KnownMemory]] = defaultdict(list)
     for memory in memories:
         same = (memory.kind, memory.id if memory.fact is None else memory.fact.fingerprint)

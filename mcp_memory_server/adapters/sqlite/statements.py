@@ -76,7 +76,8 @@ def _apply(connection: sqlite3.Connection, write: Write, before: Stored, operati
     if write.expected_version is not None and write.expected_version != before.version:
         raise ConflictError(f"expected version {write.expected_version}, found {before.version or 'nothing'}")
     if isinstance(write, Delete):
-        connection.execute("DELETE FROM items WHERE pk = ? AND sk = ?", (write.key.pk, write.key.sk))
+        if before.version:
+            connection.execute("DELETE FROM items WHERE pk = ? AND sk = ?", (write.key.pk, write.key.sk))
         return before
     row = _put(write, before, operation) if isinstance(write, Put) else _updated(write, before, operation)
     connection.execute(f"INSERT OR REPLACE INTO items ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", row.to_row())
