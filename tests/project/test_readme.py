@@ -50,6 +50,14 @@ def run(command: str, folder: Path, environment: dict[str, str]) -> subprocess.C
     return done
 
 
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    # As a person runs it, not as a part of the make that may run these tests.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["make", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+
+
 def test_the_commands_about_memories_run_in_their_order(tmp_path: Path) -> None:
     local = [line for line in commands() if line not in RUN_BY_A_TEST_OF_THEIR_OWN and " tables " not in line]
 
@@ -122,7 +130,7 @@ def test_the_two_lines_for_aws_are_settings_of_mcp_json() -> None:
 def test_the_server_starts_and_says_how_to_attach(command: str, tmp_path: Path) -> None:
     if command == "make run":
         # What make would do, without making the environment anew in the middle of a test run.
-        recipe = subprocess.run(["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+        recipe = make("-n", "run")
         command = recipe.stdout.strip().splitlines()[-1].removeprefix(".venv/bin/")
     server = subprocess.Popen(
         [*shlex.split(command), "--port", "0"], env=on_the_path(tmp_path), stderr=subprocess.PIPE, text=True
@@ -142,7 +150,7 @@ def test_make_knows_the_targets_that_are_named() -> None:
     named = set(re.findall(r"(?:`|^)make ([a-z-]+)", README + (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))
 
     for target in sorted(named):
-        subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, timeout=60, check=True)
+        make("-n", target)
     assert {"run", "test", "test-slow", "bench"} <= named
 
 

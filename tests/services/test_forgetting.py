@@ -77,7 +77,7 @@ async def test_forgetting_a_topic_takes_its_history_and_its_candidates_along(mem
         await memory.facts.learn(anna, Statement(f"Lives in city {number}", topic=CITY))
     await memory.facts.learn(anna, Statement("Lives in Chur", topic=CITY, source=Source.INFERRED))
     await memory.facts.learn(anna, Statement("Has a cat", topic="pets"))
-    current = (await memory.facts.all(anna, CITY))[-1]
+    current = (await memory.facts.all(anna, CITY))[0]
 
     forgotten = await memory.erasure.forget(anna, current.id)
 
