@@ -20,6 +20,9 @@ REMEMBERED_OPERATIONS = 4
 
 RESERVED_ATTRIBUTES = frozenset({"pk", "sk", "version", "expires_at", "op", "op1", "op2", "op3"})
 
+INDEX_PARTITION, INDEX_SORT = "ix_pk", "ix_sk"
+"""Attributes of a body that place its item in the index."""
+
 Value: TypeAlias = "str | int | float | bool | bytes | Sequence[Value] | Mapping[str, Value] | None"
 Body: TypeAlias = Mapping[str, Value]
 
@@ -59,6 +62,14 @@ class Page:
     """Some items of a partition, in order. ``cursor`` is None at the end of what was asked for."""
 
     items: tuple[Item, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True)
+class KeyPage:
+    """Some keys that an index knows, in order. ``cursor`` is None at the end of what was asked for."""
+
+    keys: tuple[Key, ...]
     cursor: str | None = None
 
 
@@ -113,6 +124,7 @@ def checked_body(key: Key, body: Body) -> dict[str, Value]:
         TooLargeError: The item would be over the table's limit.
     """
     _check_names(body)
+    _check_index(body)
     stored = {name: _stored(name, value, depth=0) for name, value in body.items()}
     size = item_size(key, stored)
     if size > MAX_ITEM_BYTES:
@@ -226,6 +238,12 @@ def _check_names(names: Iterable[str]) -> None:
             raise InvalidRequestError("an attribute name must be 1 to 255 bytes long")
         if name in RESERVED_ATTRIBUTES:
             raise InvalidRequestError(f"attribute {name!r} belongs to the table; choose another name")
+
+
+def _check_index(body: Body) -> None:
+    places = [body[name] for name in (INDEX_PARTITION, INDEX_SORT) if name in body]
+    if places and not (len(places) == 2 and all(isinstance(place, str) and place for place in places)):
+        raise InvalidRequestError(f"{INDEX_PARTITION} and {INDEX_SORT} place an item in the index: give both, as text")
 
 
 def _stored(name: str, value: object, *, depth: int) -> Value:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from mcp_memory_server.domain.items import Item, Key, Page, Put, Update, Write
+from mcp_memory_server.domain.items import Item, Key, KeyPage, Page, Put, Update, Write
 
 
 class ItemTable(Protocol):
@@ -52,6 +52,19 @@ class ItemTable(Protocol):
 
         Raises:
             InvalidRequestError: The limit is under 1, or both prefix and between are given.
+        """
+        ...
+
+    async def find(
+        self, index_pk: str, *, prefix: str = "", descending: bool = False, limit: int, cursor: str | None = None
+    ) -> KeyPage:
+        """Return keys of items by what their bodies say in ``ix_pk`` and ``ix_sk``, in the order of ``ix_sk``.
+
+        An item is in this index when its body has both, as text. The index follows writes a moment later and knows
+        nothing of expiry: a key found here may be gone, and one written just now may be missing.
+
+        Raises:
+            InvalidRequestError: The limit is under 1, or the cursor is not one of this query's.
         """
         ...
 

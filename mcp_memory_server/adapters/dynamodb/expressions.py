@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from mcp_memory_server.adapters.dynamodb.values import OPERATIONS, Attribute, Row, to_attribute, to_attributes
+from mcp_memory_server.domain.index_cursors import IndexPlace
 from mcp_memory_server.domain.items import (
     RESERVED_ATTRIBUTES,
     Body,
@@ -24,6 +25,7 @@ from mcp_memory_server.errors import InvalidRequestError
 Parameters: TypeAlias = dict[str, Any]
 Values: TypeAlias = dict[str, Attribute]
 
+INDEX = "by_index"
 BOOKKEEPING = "pk, sk, version, expires_at, op, op1, op2, op3"
 
 _ABSENT = "(attribute_not_exists(pk) OR expires_at <= :now)"
@@ -150,6 +152,19 @@ def query_parts(pk: str, keys: SortKeys, attributes: Collection[str] | None) -> 
         condition += " AND begins_with(sk, :first)"
         values[":first"] = {"S": first}
     return {"KeyConditionExpression": condition, "ExpressionAttributeValues": values, **_projection(attributes)}
+
+
+def find_parts(index_pk: str, prefix: str, after: IndexPlace | None) -> Parameters:
+    """Return a query for entries of the index."""
+    condition, values = "ix_pk = :pk", {":pk": {"S": index_pk}}
+    if prefix:
+        condition += " AND begins_with(ix_sk, :first)"
+        values[":first"] = {"S": prefix}
+    start = {}
+    if after is not None:
+        place = {"ix_pk": {"S": index_pk}, "ix_sk": {"S": after.index_sk}, **key_attributes(after.key)}
+        start = {"ExclusiveStartKey": place}
+    return {"IndexName": INDEX, "KeyConditionExpression": condition, "ExpressionAttributeValues": values, **start}
 
 
 def check_query(limit: int | None, keys: SortKeys) -> None:

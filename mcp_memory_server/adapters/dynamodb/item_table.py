@@ -13,18 +13,21 @@ from mcp_memory_server.adapters.dynamodb.expressions import (
     SortKeys,
     check_query,
     delete_row_parts,
+    find_parts,
     fresh_parts,
     key_attributes,
     put_parts,
     query_parts,
     update_parts,
 )
-from mcp_memory_server.adapters.dynamodb.reads import MAX_KEYS_PER_READ, read_page, read_row, read_rows
+from mcp_memory_server.adapters.dynamodb.reads import MAX_KEYS_PER_READ, read_keys, read_page, read_row, read_rows
 from mcp_memory_server.adapters.dynamodb.transactions import conflicting, is_repeat, transaction
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
+from mcp_memory_server.domain.index_cursors import place_from
 from mcp_memory_server.domain.items import (
     Item,
     Key,
+    KeyPage,
     Page,
     Put,
     Update,
@@ -110,6 +113,15 @@ class DynamoDbItemTable:
         elif keys.is_empty() or (cursor is not None and keys.is_before(cursor) != descending):
             return Page(())
         return await read_page(self._calls, query, keys, limit, self._now())
+
+    async def find(
+        self, index_pk: str, *, prefix: str = "", descending: bool = False, limit: int, cursor: str | None = None
+    ) -> KeyPage:
+        """See the port."""
+        check_query(limit, SortKeys(prefix))
+        after = None if cursor is None else place_from(cursor)
+        query = self._request(find_parts(index_pk, prefix, after), ScanIndexForward=not descending)
+        return await read_keys(self._calls, query, prefix, limit)
 
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""

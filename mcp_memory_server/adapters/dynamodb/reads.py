@@ -8,7 +8,8 @@ from typing import Any
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline
 from mcp_memory_server.adapters.dynamodb.expressions import BOOKKEEPING, Parameters, SortKeys, key_attributes
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
-from mcp_memory_server.domain.items import Item, Key, Page
+from mcp_memory_server.domain.index_cursors import IndexPlace
+from mcp_memory_server.domain.items import Item, Key, KeyPage, Page
 
 MAX_KEYS_PER_READ = 100
 
@@ -65,3 +66,19 @@ async def read_page(calls: Calls, query: Parameters, keys: SortKeys, limit: int 
     if limit is None or len(items) <= limit:
         return Page(tuple(items))
     return Page(tuple(items[:limit]), cursor=items[limit - 1].key.sk)
+
+
+async def read_keys(calls: Calls, query: Parameters, prefix: str, limit: int) -> KeyPage:
+    """Return entries of the index until the limit is reached or there are no more."""
+    places: list[IndexPlace] = []
+    deadline = calls.start()
+    while True:
+        answer = await calls.send("query", {**query, "Limit": limit + 1}, deadline)
+        found = [IndexPlace(entry["ix_sk"]["S"], Key(entry["pk"]["S"], entry["sk"]["S"])) for entry in answer["Items"]]
+        # The engine for trying things out takes a prefix for a pattern.
+        places += [place for place in found if place.index_sk.startswith(prefix)]
+        if "LastEvaluatedKey" not in answer or len(places) > limit:
+            break
+        query = {**query, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+    keys = tuple(place.key for place in places[:limit])
+    return KeyPage(keys, places[limit - 1].to_cursor() if len(places) > limit else None)

@@ -10,9 +10,9 @@ from typing import Any
 
 from mcp_memory_server.adapters.dynamodb.address import TableAddress, connector
 from mcp_memory_server.adapters.dynamodb.calls import Calls, RefusedError
+from mcp_memory_server.adapters.dynamodb.expressions import INDEX
 from mcp_memory_server.errors import ConfigurationError, TableUnavailableError
 
-INDEX = "by_index"
 TTL_ATTRIBUTE = "expires_at"
 
 Progress = Callable[[str], None]

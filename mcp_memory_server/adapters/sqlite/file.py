@@ -34,6 +34,10 @@ CREATE TABLE items (
 CREATE INDEX expiring ON items (expires_at) WHERE expires_at IS NOT NULL;
 """
 
+INDEX_PK, INDEX_SK = "json_extract(body, '$.ix_pk')", "json_extract(body, '$.ix_sk')"
+# Made when a file is opened, so that files of earlier releases have it too.
+INDEX = f"CREATE INDEX IF NOT EXISTS by_index ON items ({INDEX_PK}, {INDEX_SK}, pk, sk) WHERE {INDEX_PK} IS NOT NULL"
+
 
 def prepare_file(path: Path) -> None:
     """Make the file if there is none, and make sure that an existing one is ours and can be read.
@@ -51,7 +55,9 @@ def prepare_file(path: Path) -> None:
             f"cannot use {str(path)!r} as the memory file: {error.strerror}. Set "
             "MCP_MEMORY_TABLE=sqlite:///path/to/file to a file in a folder that you may write to"
         ) from error
-    _check_readable(path)
+    if not _has_index(path):
+        with closing(connect(path)) as connection:
+            connection.execute(INDEX)
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
@@ -83,7 +89,7 @@ def _create(path: Path) -> None:
     try:
         with closing(sqlite3.connect(draft)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript(_SCHEMA)
+            connection.executescript(_SCHEMA + INDEX)
         with suppress(FileExistsError):  # another process was first; its file is as good
             os.link(draft, path)
         _sync_folder(path.parent)
@@ -119,13 +125,12 @@ def _check_header(path: Path) -> None:
         )
 
 
-def _check_readable(path: Path) -> None:
+def _has_index(path: Path) -> bool:
     # Read-only: closing such a connection writes nothing, so a damaged file stays as it is.
     try:
         with closing(connect(path, read_only=True)) as connection:
-            connection.execute(
-                "SELECT pk, sk, version, expires_at, operations, body, checksum FROM items LIMIT 1"
-            ).fetchall()
+            connection.execute(f"SELECT {COLUMNS} FROM items LIMIT 1").fetchall()
+            return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'by_index'").fetchall())
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         if primary_code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY):
             raise ConfigurationError(f"cannot open the memory file {str(path)!r}: {error}") from error

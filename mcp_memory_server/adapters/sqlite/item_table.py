@@ -12,12 +12,14 @@ from typing import Self, TypeVar
 
 from mcp_memory_server.adapters.sqlite.file import connect, prepare_file, primary_code
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
-from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select
+from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select, select_index
 from mcp_memory_server.adapters.sqlite.writer import Writer
+from mcp_memory_server.domain.index_cursors import IndexPlace, place_from
 from mcp_memory_server.domain.items import (
     Delete,
     Item,
     Key,
+    KeyPage,
     Page,
     Put,
     Update,
@@ -104,6 +106,23 @@ class SqliteItemTable:
         if limit is None or len(items) <= limit:
             return Page(tuple(items))
         return Page(tuple(items[:limit]), cursor=items[limit - 1].key.sk)
+
+    async def find(
+        self, index_pk: str, *, prefix: str = "", descending: bool = False, limit: int, cursor: str | None = None
+    ) -> KeyPage:
+        """See the port. Here the index is never behind."""
+        if limit < 1:
+            raise InvalidRequestError(f"limit must be at least 1, got {limit}")
+        after = None if cursor is None else place_from(cursor)
+        statement, parameters = select_index(index_pk, prefix, after, descending=descending)
+
+        def read(connection: sqlite3.Connection) -> list[IndexPlace]:
+            found = connection.execute(f"{statement} LIMIT ?", (*parameters, limit + 1))
+            return [IndexPlace(index_sk, Key(pk, sk)) for index_sk, pk, sk in found]
+
+        places = await self._read(read)
+        keys = tuple(place.key for place in places[:limit])
+        return KeyPage(keys, places[limit - 1].to_cursor() if len(places) > limit else None)
 
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""

@@ -4,7 +4,9 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
+from mcp_memory_server.adapters.sqlite.file import INDEX_PK, INDEX_SK
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
+from mcp_memory_server.domain.index_cursors import IndexPlace
 from mcp_memory_server.domain.items import (
     REMEMBERED_OPERATIONS,
     Delete,
@@ -49,6 +51,24 @@ def select(
     where = " AND ".join(condition for condition, _ in conditions)
     order = "DESC" if descending else "ASC"
     return f"SELECT {COLUMNS} FROM items WHERE {where} ORDER BY sk {order}", tuple(value for _, value in conditions)
+
+
+def select_index(index_pk: str, prefix: str, after: IndexPlace | None, *, descending: bool) -> tuple[str, Parameters]:
+    """Return the query for entries of the index, without its limit."""
+    conditions = [f"{INDEX_PK} = ?", f"{INDEX_PK} IS NOT NULL"]
+    values: list[str | float] = [index_pk]
+    if prefix:
+        conditions.append(f"{INDEX_SK} >= ?")
+        values.append(prefix)
+    if (end := after_prefix(prefix)) is not None:
+        conditions.append(f"{INDEX_SK} < ?")
+        values.append(end)
+    if after is not None:
+        conditions.append(f"({INDEX_SK}, pk, sk) {'<' if descending else '>'} (?, ?, ?)")
+        values += [after.index_sk, after.key.pk, after.key.sk]
+    order = ", ".join(f"{column} {'DESC' if descending else 'ASC'}" for column in (INDEX_SK, "pk", "sk"))
+    where = " AND ".join(conditions)
+    return f"SELECT {INDEX_SK}, pk, sk FROM items WHERE {where} ORDER BY {order}", tuple(values)
 
 
 def apply_all(connection: sqlite3.Connection, writes: Sequence[Write], operation: str, now: datetime) -> list[Stored]:
