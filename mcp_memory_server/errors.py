@@ -8,6 +8,7 @@ MemoryServerError
 ├── ForgottenError            the user asked to forget this; it is not learned again
 ├── UnavailableError          it could not be looked up or saved now; it may work later
 │   ├── TableUnavailableError … the table did not answer in time
+│   ├── CacheUnavailableError … the session memory did not answer in time
 │   └── TableFullError        … there is no room left to write
 ├── TableDamagedError         the stored data is damaged, or is not ours
 └── ConfigurationError        a setting is wrong; the message names it
@@ -44,6 +45,10 @@ class UnavailableError(MemoryServerError):
 
 class TableUnavailableError(UnavailableError):
     """The table did not answer in time, or refused to. A write may or may not have happened."""
+
+
+class CacheUnavailableError(UnavailableError):
+    """The session memory did not answer in time. The table has the truth; only speed is lost."""
 
 
 class TableFullError(UnavailableError):

@@ -6,6 +6,7 @@ import struct
 from contextlib import closing, suppress
 from pathlib import Path
 
+from mcp_memory_server.adapters.sqlite.rows import COLUMNS
 from mcp_memory_server.errors import ConfigurationError, TableDamagedError
 
 APPLICATION_ID = 0x4D656D31  # "Mem1" in the file's header tells our files from anyone else's
