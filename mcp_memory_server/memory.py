@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.services.archive import Archive
+from mcp_memory_server.services.chats import Chats
 from mcp_memory_server.services.context import Context
+from mcp_memory_server.services.conversations import Conversations
 from mcp_memory_server.services.erasure import Erasure
 from mcp_memory_server.services.facts import Facts
 from mcp_memory_server.services.notes import Notes
@@ -21,6 +23,8 @@ class Memory:
     notes: Notes
     recall: Recall
     context: Context
+    conversations: Conversations
+    chats: Chats
     erasure: Erasure
     archive: Archive
     table: ItemTable

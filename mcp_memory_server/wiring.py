@@ -11,7 +11,9 @@ from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.services.archive import Archive
+from mcp_memory_server.services.chats import Chats
 from mcp_memory_server.services.context import Context
+from mcp_memory_server.services.conversations import Conversations
 from mcp_memory_server.services.erasure import Erasure
 from mcp_memory_server.services.facts import Facts
 from mcp_memory_server.services.known_memories import KnownMemories
@@ -52,6 +54,8 @@ def assemble(table: ItemTable, *, now: Callable[[], datetime] = utc_now) -> Memo
         notes=Notes(table, now),
         recall=Recall(known, count_tokens, now),
         context=Context(known, count_tokens, now),
+        conversations=Conversations(table, count_tokens, now),
+        chats=Chats(table, now),
         erasure=Erasure(table, known, now),
         archive=Archive(table, now),
         table=table,

@@ -4,12 +4,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from mcp_memory_server.adapters.tiktoken.token_counter import load_exact
 from tests.clock import FakeClock
 from tests.engines.install import EngineMissingError
-from tests.engines.servers import dynamodb_local, moto_server
+from tests.engines.servers import RedisServer, dynamodb_local, moto_server, redis_cluster, redis_server
+
+E = TypeVar("E")
 
 DUMMY_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -48,6 +52,12 @@ def _a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _exact_token_counts() -> None:
+    """Count exactly from the first test on, not only after the moment that a process takes its time for."""
+    load_exact()
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
@@ -70,8 +80,27 @@ def moto_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield endpoint
 
 
+@pytest.fixture(scope="session")
+def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with _or_skipped(redis_server, tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis that this test may kill."""
+    with _or_skipped(redis_server, tmp_path) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with _or_skipped(redis_cluster, tmp_path_factory.mktemp("redis-cluster")) as url:
+        yield url
+
+
 @contextmanager
-def _or_skipped(engine: Callable[[Path], AbstractContextManager[str]], log: Path) -> Iterator[str]:
+def _or_skipped(engine: Callable[[Path], AbstractContextManager[E]], log: Path) -> Iterator[E]:
     """Run the engine. A missing one is a skip on a laptop, and a failure in CI."""
     try:
         running = engine(log)

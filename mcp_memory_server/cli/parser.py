@@ -45,10 +45,16 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mcp-memory-server {__version__}")
-    parser.set_defaults(command=_lazily("serve", "serve"), http=False)
+    parser.set_defaults(command=_lazily("serve", "serve"), http=False, tools="memory")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     serve = _command(commands, "serve", "serve", "serve", "serve MCP clients over stdio, or over HTTP")
+    serve.add_argument(
+        "--tools",
+        choices=["memory", "conversation"],
+        default="memory",
+        help="conversation adds turns and chats to memory",
+    )
     serve.add_argument("--http", action="store_true", help="serve streamable HTTP instead of stdio")
     serve.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=_port, default=DEFAULT_PORT, help="the port to listen on (default: %(default)s)")

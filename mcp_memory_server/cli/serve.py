@@ -14,11 +14,13 @@ from mcp_memory_server.server.transports import PATH, http_app, listen, serve_ht
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import open_memory
 
+CONVERSATION = "conversation"
+
 
 async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client leaves, or the process is told to stop."""
     async with open_memory(settings) as memory:
-        server = build_server(memory, always(settings.scope()))
+        server = build_server(memory, always(settings.scope()), with_conversations=parsed.tools == CONVERSATION)
         if parsed.http:
             app = http_app(server, parsed.host)
             with listen(parsed.host, parsed.port) as listener:

@@ -11,10 +11,16 @@ fact, earlier versions     USER#<user>      PAST#<topic>#<valid_to>          for
 forgotten                  USER#<user>      GONE#<fingerprint>               for ever
 preference                 USER#<user>      PREF#<key>                       for ever
 feedback, pattern          USER#<user>      NOTE#<kind>#<id>                 180 and 30 days
+active chat                USER#<user>      #ACTIVE#<agent>                  for ever; empty between two chats
+past chats                 USER#<user>      CHAT#<agent>#<ulid>              for ever
+tool call                  TOOLS#<user>     <ulid>                           30 days
 =========================  ===============  ===============================  =====================================
 
 Ids may hold anything. Each is encoded so that the signs which join the parts of a key (``#``, ``/``, ``~``) never
 come from an id: two different ids can share neither a key nor a key prefix.
+
+The index knows a chat by its id (``CHAT#<user>#<chat id>``) and the tool calls of a session, in the order of time
+(``TOOLS#<user>#<session>``). The user is part of both, so that knowing an id gives nobody what it names.
 """
 
 import re
@@ -27,9 +33,11 @@ from mcp_memory_server.domain.memories import PREFERENCE_ID_PREFIX, Kind, KnownM
 from mcp_memory_server.domain.notes import NoteKind
 from mcp_memory_server.domain.scope import Scope
 
+ACTIVE_CHATS = "#ACTIVE#"
 ANY_FACTS = "FACT"
 CURRENT_FACTS = "FACT#"
 POSSIBLE_FACTS = "FACT?#"
+PAST_CHATS = "CHAT#"
 PAST_FACTS = "PAST#"
 FORGOTTEN = "GONE#"
 NOTES = "NOTE#"
@@ -100,6 +108,41 @@ def preference_key(scope: Scope, key: str) -> Key:
 def note_key(scope: Scope, kind: NoteKind, note_id: str) -> Key:
     """Return where a note lies."""
     return Key(user_partition(scope.user_id), f"{NOTES}{kind}#{encoded(note_id)}")
+
+
+def active_chat_key(scope: Scope, agent: str) -> Key:
+    """Return where the chat lies that the user and the agent have going."""
+    return Key(user_partition(scope.user_id), ACTIVE_CHATS + encoded(agent))
+
+
+def past_chat_key(scope: Scope, agent: str, chat_id: str) -> Key:
+    """Return where a chat lies when it is over."""
+    return Key(user_partition(scope.user_id), past_chats_prefix(agent) + encoded(chat_id))
+
+
+def past_chats_prefix(agent: str) -> str:
+    """Return what the sort keys of all past chats with an agent begin with."""
+    return f"{PAST_CHATS}{encoded(agent)}#"
+
+
+def chat_index(scope: Scope, chat_id: str) -> str:
+    """Return under which name the index lists a chat."""
+    return f"CHAT#{encoded(scope.user_id)}#{encoded(chat_id)}"
+
+
+def tools_partition(user_id: str) -> str:
+    """Return the partition that holds the tool calls made for a user."""
+    return f"TOOLS#{encoded(user_id)}"
+
+
+def tool_call_key(scope: Scope, call_id: str) -> Key:
+    """Return where a tool call lies."""
+    return Key(tools_partition(scope.user_id), encoded(call_id))
+
+
+def tools_index(scope: Scope, session_id: str) -> str:
+    """Return under which name the index lists the tool calls of a session."""
+    return f"{tools_partition(scope.user_id)}#{encoded(session_id)}"
 
 
 def encoded(part: str) -> str:

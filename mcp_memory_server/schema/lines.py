@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
+from mcp_memory_server.domain.chats import Chat
 from mcp_memory_server.domain.facts import Source, Statement, fact_id, learn
-from mcp_memory_server.domain.items import Item, Key, Put, checked_body
+from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value, checked_body
 from mcp_memory_server.domain.memories import from_fact, from_note, from_preference
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
 from mcp_memory_server.schema import keys
+from mcp_memory_server.schema.chat_records import chat_body, chat_from, chat_key
 from mcp_memory_server.schema.records import (
     fact_body,
     fact_from,
@@ -32,9 +34,13 @@ _KINDS = {
     keys.FORGOTTEN: "forgotten",
     keys.PREFERENCES: "preference",
     keys.NOTES: "note",
+    keys.ACTIVE_CHATS: "active_chat",
+    keys.PAST_CHATS: "past_chat",
 }
 _PREFIXES = {kind: prefix for prefix, kind in _KINDS.items()}
 _FACTS = (keys.CURRENT_FACTS, keys.POSSIBLE_FACTS, keys.PAST_FACTS)
+_CHATS = (keys.ACTIVE_CHATS, keys.PAST_CHATS)
+_INDEXED = {INDEX_PARTITION, INDEX_SORT}
 
 
 def header_line(now: datetime) -> str:
@@ -44,10 +50,10 @@ def header_line(now: datetime) -> str:
 
 def line_from(item: Item) -> str | None:
     """Return the item as a line, None if it is bookkeeping that means nothing elsewhere."""
-    prefix = item.key.sk.partition("#")[0] + "#"
-    if prefix not in _KINDS:
+    prefix = next((prefix for prefix in _KINDS if item.key.sk.startswith(prefix)), None)
+    if prefix is None or (prefix == keys.ACTIVE_CHATS and chat_from(item) is None):
         return None
-    line = {"kind": _KINDS[prefix], "key": item.key.sk.removeprefix(prefix), "memory": item.body}
+    line: dict[str, Any] = {"kind": _KINDS[prefix], "key": item.key.sk.removeprefix(prefix), "memory": _own(item)}
     if item.expires_at is not None:
         line["expires_at"] = keys.timestamp(item.expires_at)
     return json.dumps(line, ensure_ascii=False, default=_bytes_to_json)
@@ -104,8 +110,10 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
         version=1,
         expires_at=None if expires_at is None else moment_from(expires_at),
     )
-    # Key and id are made anew from what the memory says: a line cannot choose a place of its own.
-    key, body = _key(scope, item, prefix), item.body
+    # Key and id are made anew from what the memory says: a line cannot choose a place of its own, nor in the index.
+    key, body = _key(scope, item, prefix), _own(item)
+    if prefix in _CHATS:
+        body = chat_body(scope, _chat(item), body)
     if "id" in body and prefix in _FACTS:
         fact = fact_from(item)
         body = {**body, "id": fact_id(fact.topic, fact.text)}
@@ -119,10 +127,22 @@ def _key(scope: Scope, item: Item, prefix: str) -> Key:
         return keys.memory_key(scope, from_preference(preference_from(item)))
     if prefix == keys.NOTES:
         return keys.memory_key(scope, from_note(note_from(item)))
+    if prefix in _CHATS:
+        return chat_key(scope, _chat(item))
     fact = fact_from(item)
     if prefix == keys.PAST_FACTS and fact.valid_to is None:
         raise InvalidRequestError("a past memory must say until when it held, in 'valid_to'")
     return keys.memory_key(scope, from_fact(replace(fact, id=fact_id(fact.topic, fact.text))))
+
+
+def _own(item: Item) -> dict[str, Value]:
+    return {name: value for name, value in item.body.items() if name not in _INDEXED}
+
+
+def _chat(item: Item) -> Chat:
+    if (chat := chat_from(item)) is None:
+        raise InvalidRequestError("a chat must have an 'id'")
+    return chat
 
 
 def _stated(scope: Scope, text: str, now: datetime) -> Put:

@@ -57,11 +57,11 @@ def fact_from(item: Item) -> Fact:
         TableDamagedError: The item does not hold one.
     """
     body = item.body
-    text, topic = _text(item, "text"), _optional_text(body, "topic")
-    valid_from = _moment(body.get("valid_from")) or _BEGINNING
+    text, topic = _text(item, "text"), optional_text(body, "topic")
+    valid_from = moment_or_none(body.get("valid_from")) or _BEGINNING
     standing = _STANDINGS.get(item.key.sk.partition("#")[0] + "#", Standing.CURRENT)
     return Fact(
-        id=_optional_text(body, "id") or fact_id(topic, text),
+        id=optional_text(body, "id") or fact_id(topic, text),
         text=text,
         topic=topic,
         source=_one_of(Source, body.get("source"), Source.USER_STATED),
@@ -69,11 +69,11 @@ def fact_from(item: Item) -> Fact:
         permanence=_one_of(Permanence, body.get("permanence"), Permanence.DURABLE),
         support=max(int(_number(body, "support", 1)), 1),
         valid_from=valid_from,
-        said_at=_moment(body.get("said_at")) or valid_from,
+        said_at=moment_or_none(body.get("said_at")) or valid_from,
         valid_to=_end(item) if standing is Standing.PAST else None,
         expires_at=item.expires_at,
-        session_id=_optional_text(body, "session"),
-        turn_id=_optional_text(body, "turn"),
+        session_id=optional_text(body, "session"),
+        turn_id=optional_text(body, "turn"),
         standing=standing,
     )
 
@@ -99,7 +99,7 @@ def preference_from(item: Item) -> Preference:
         key=decoded(item.key.sk.removeprefix(PREFERENCES)),
         value=_text(item, "value"),
         set_by=_one_of(SetBy, item.body.get("set_by"), SetBy.USER),
-        set_at=_moment(item.body.get("set_at")) or _BEGINNING,
+        set_at=moment_or_none(item.body.get("set_at")) or _BEGINNING,
     )
 
 
@@ -113,14 +113,14 @@ def note_from(item: Item) -> Note:
     """Read a note."""
     kind, _, note_id = item.key.sk.removeprefix(NOTES).partition("#")
     kind = _one_of(NoteKind, kind, NoteKind.PATTERN)
-    noted_at = _moment(item.body.get("noted_at")) or _BEGINNING
+    noted_at = moment_or_none(item.body.get("noted_at")) or _BEGINNING
     return Note(
         id=decoded(note_id),
         kind=kind,
         text=_text(item, "text"),
         noted_at=noted_at,
         expires_at=item.expires_at or expiry(kind, noted_at),
-        session_id=_optional_text(item.body, "session"),
+        session_id=optional_text(item.body, "session"),
     )
 
 
@@ -131,7 +131,7 @@ def tombstone_body(tombstone: Tombstone) -> dict[str, Value]:
 
 def tombstone_from(item: Item) -> Tombstone:
     """Read a tombstone."""
-    return Tombstone(item.key.sk.partition("#")[2], _moment(item.body.get("forgotten_at")) or _BEGINNING)
+    return Tombstone(item.key.sk.partition("#")[2], moment_or_none(item.body.get("forgotten_at")) or _BEGINNING)
 
 
 def moment_from(text: str) -> datetime:
@@ -144,16 +144,25 @@ def moment_from(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def moment_or_none(value: Value) -> datetime | None:
+    """Read a moment, None if it is none."""
+    try:
+        return moment_from(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def optional_text(body: Record, name: str) -> str | None:
+    """Return the text under this name, None if there is none."""
+    value = body.get(name)
+    return value if isinstance(value, str) else None
+
+
 def _text(item: Item, name: str) -> str:
     value = item.body.get(name)
     if not isinstance(value, str):
         raise TableDamagedError(f"a {item.key.sk.partition('#')[0]} item has no {name!r}, so it cannot be read")
     return value
-
-
-def _optional_text(body: Record, name: str) -> str | None:
-    value = body.get(name)
-    return value if isinstance(value, str) else None
 
 
 def _number(body: Record, name: str, default: float) -> float:
@@ -162,14 +171,7 @@ def _number(body: Record, name: str, default: float) -> float:
 
 
 def _end(item: Item) -> datetime | None:
-    return _moment(item.body.get("valid_to")) or _moment(item.key.sk.rpartition("#")[2])
-
-
-def _moment(value: Value) -> datetime | None:
-    try:
-        return moment_from(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
+    return moment_or_none(item.body.get("valid_to")) or moment_or_none(item.key.sk.rpartition("#")[2])
 
 
 def _one_of(choices: type[Choice], value: Value, default: Choice) -> Choice:

@@ -11,9 +11,11 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError, NotFoundError
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.server.conversation_tools import conversation_tools
 from mcp_memory_server.server.identity import Identify
 from mcp_memory_server.server.prompts import REVIEW, get_prompt
 from mcp_memory_server.server.resources import RESOURCES, TEMPLATES, read_resource
+from mcp_memory_server.server.tool import MemoryTool
 from mcp_memory_server.server.tools import memory_tools
 from mcp_memory_server.version import __version__
 
@@ -35,9 +37,12 @@ logger = logging.getLogger(__name__)
 _Context = ServerRequestContext[Any]
 
 
-def build_server(memory: Memory, identify: Identify) -> Server[Any]:
-    """Return a server over one memory. ``identify`` tells for each request whose memory it is about."""
-    tools = {tool.definition.name: tool for tool in memory_tools(memory, identify)}
+def build_server(memory: Memory, identify: Identify, *, with_conversations: bool = False) -> Server[Any]:
+    """Return a server over one memory. ``identify`` tells for each request whose memory it is about.
+
+    ``with_conversations`` adds the tools by which an orchestrator keeps its conversations here.
+    """
+    tools = _offered(memory, identify, with_conversations=with_conversations)
     listed = types.ListToolsResult(tools=[tool.definition for tool in tools.values()])
 
     async def list_tools(_context: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -88,3 +93,10 @@ def build_server(memory: Memory, identify: Identify) -> Server[Any]:
         on_list_prompts=list_prompts,
         on_get_prompt=prompt,
     )
+
+
+def _offered(memory: Memory, identify: Identify, *, with_conversations: bool) -> dict[str, MemoryTool]:
+    tools = memory_tools(memory, identify)
+    if with_conversations:
+        tools += conversation_tools(memory, identify)
+    return {tool.definition.name: tool for tool in tools}

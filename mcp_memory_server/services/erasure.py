@@ -1,6 +1,6 @@
 """Forgetting: one memory so that it is not learned again, or a user so that nothing is left."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -13,6 +13,7 @@ from mcp_memory_server.errors import ConflictError, NotFoundError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import tombstone_body
+from mcp_memory_server.schema.turn_records import TURNS, parts_of, sessions_of
 from mcp_memory_server.services.known_memories import KnownMemories, memory_from, raise_stamp
 from mcp_memory_server.services.writing import until_it_holds
 
@@ -20,6 +21,7 @@ T = TypeVar("T")
 
 FORGOTTEN_AT_ONCE = 4
 ERASED_AT_ONCE = 500
+SESSIONS_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,25 @@ class Erasure:
 
     async def forget_user(self, scope: Scope, progress: Callable[[int], None] = lambda _: None) -> int:
         """Remove everything of the user, marks of forgotten things included, and return how many items that were."""
-        partition, removed = keys.user_partition(scope.user_id), 0
-        while items := (await self._table.query(partition, limit=ERASED_AT_ONCE, attributes=())).items:
-            await self._table.delete_many([item.key for item in items])
-            removed += len(items)
-            progress(removed)
+        removed = 0
+        async for partition in self._partitions(scope):
+            while items := (await self._table.query(partition, limit=ERASED_AT_ONCE, attributes=())).items:
+                await self._table.delete_many([item.key for item in items])
+                removed += len(items)
+                progress(removed)
         await self._table.scrub()
         return removed
+
+    async def _partitions(self, scope: Scope) -> AsyncIterator[str]:
+        """Yield every partition of the user, those of each conversation too, as long as the index lists one."""
+        while meta := (await self._table.find(sessions_of(scope), limit=SESSIONS_AT_ONCE)).keys:
+            for key in meta:
+                turns = await self._table.query(key.pk, prefix=TURNS, limit=None, attributes=("parts",))
+                for turn in turns.items:
+                    if (parts := parts_of(turn)) is not None:
+                        yield parts
+                yield key.pk
+        yield keys.user_partition(scope.user_id)
 
     async def _forget(self, scope: Scope, memory_id: str) -> int:
         known = await self._known.of(scope)

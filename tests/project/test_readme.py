@@ -24,6 +24,7 @@ RUN_BY_A_TEST_OF_THEIR_OWN = {
     "make test",
     "claude mcp add memory -- mcp-memory-server",
     "mcp-memory-server serve --http",
+    "mcp-memory-server serve --http --tools conversation",
 }
 
 
@@ -126,7 +127,9 @@ def test_the_two_lines_for_aws_are_settings_of_mcp_json() -> None:
     assert parse_table(lines["MCP_MEMORY_TABLE"]) == DynamoDbTable("agent-memory", "eu-west-1")
 
 
-@pytest.mark.parametrize("command", ["mcp-memory-server serve --http", "make run"])
+@pytest.mark.parametrize(
+    "command", sorted(line for line in RUN_BY_A_TEST_OF_THEIR_OWN if "--http" in line or "run" in line)
+)
 def test_the_server_starts_and_says_how_to_attach(command: str, tmp_path: Path) -> None:
     if command == "make run":
         # What make would do, without making the environment anew in the middle of a test run.

@@ -1,0 +1,46 @@
+"""ULIDs: ids whose order is the order of time, and which rise strictly within a session whatever the clock does."""
+
+import secrets
+from datetime import UTC, datetime
+
+LENGTH = 26
+
+_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_VALUES = {letter: value for value, letter in enumerate(_LETTERS)}
+_RANDOM_BITS = 80
+_TIME_BITS = 48
+# New ids start in the lower half of the random part, so that counting up from one never runs into the next millisecond.
+_START_BITS = _RANDOM_BITS - 1
+_STEP_BITS = 48
+
+
+def ulid_after(last: str | None, now: datetime) -> str:
+    """Return an id of this moment that sorts after the last one, even when the clock stepped back since."""
+    fresh = int(now.timestamp() * 1000) << _RANDOM_BITS | secrets.randbits(_START_BITS)
+    if last is not None and (before := _number(last)) >= fresh:
+        # By a random step: two writers who know the same last id must not both take the next one.
+        fresh = before + 1 + secrets.randbits(_STEP_BITS)
+    return _text(fresh)
+
+
+def moment_of(ulid: str) -> datetime:
+    """Return the moment that an id was made at, to the millisecond."""
+    return datetime.fromtimestamp((_number(ulid) >> _RANDOM_BITS) / 1000, UTC)
+
+
+def is_ulid(text: str) -> bool:
+    """Tell whether the text is an id in the one way that it is written here."""
+    return len(text) == LENGTH and text[0] <= "7" and all(letter in _VALUES for letter in text)
+
+
+def _text(number: int) -> str:
+    if number >> (_RANDOM_BITS + _TIME_BITS):
+        raise OverflowError("no more ids: the clock is past the year 10889")
+    return "".join(_LETTERS[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def _number(ulid: str) -> int:
+    number = 0
+    for letter in ulid:
+        number = number << 5 | _VALUES[letter]
+    return number

@@ -1,0 +1,158 @@
+"""The second tool set, for orchestrators that keep their conversations here. It is off unless asked for."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from mcp_memory_server.domain.answers import Status
+from mcp_memory_server.domain.chats import Chat
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.turns import NewTurn, Role, Turn, View
+from mcp_memory_server.memory import Memory
+from mcp_memory_server.server.dates import moment_from
+from mcp_memory_server.server.identity import Identify
+from mcp_memory_server.server.tool import MemoryTool, Reply, make_tool
+
+_OPERATION = "the same id twice is done once; send one if you may repeat the call"
+
+
+def conversation_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
+    """Return the tools over one memory. A session belongs to the user who is identified: its id alone opens nothing."""
+    return [*_turn_tools(memory, identify), *_chat_tools(memory, identify)]
+
+
+def _turn_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
+    def session(session_id: str) -> Scope:
+        return Scope(identify().user_id, session_id)
+
+    async def append_turn(
+        session_id: str,
+        role: Literal["user", "assistant", "tool", "system"],
+        content: str,
+        speaker: str | None = None,
+        intent: str | None = None,
+        agent: str | None = None,
+        tool_calls: list[dict[str, Any]] | None = None,
+        token_count: int | None = None,
+        importance: Annotated[float | None, Field(description="0 to 1; worked out if left out")] = None,
+        page_context: dict[str, Any] | None = None,
+        response_id: str | None = None,
+        guardrail_flags: list[str] | None = None,
+        said_at: Annotated[str | None, Field(description="ISO time of an old turn")] = None,
+        operation_id: Annotated[str | None, Field(description=_OPERATION)] = None,
+    ) -> Reply:
+        """Keep one turn of a conversation. Once this answers, the turn is never lost."""
+        new = NewTurn(
+            Role(role),
+            content,
+            speaker=speaker,
+            intent=intent,
+            agent=agent,
+            tool_calls=tuple(tool_calls or ()),
+            token_count=token_count,
+            importance=importance,
+            page_context=page_context,
+            response_id=response_id,
+            guardrail_flags=tuple(guardrail_flags or ()),
+            said_at=None if said_at is None else moment_from(said_at),
+        )
+        appended = await memory.conversations.append(session(session_id), new, operation_id=operation_id)
+        return {"status": "complete", "id": appended.turn.id, "tokens": appended.turn.token_count}
+
+    async def load_session(
+        session_id: str,
+        turns: int = 20,
+        view: Literal["context", "summary", "everything"] = "context",
+        before: Annotated[str | None, Field(description="the cursor of an earlier answer: older turns")] = None,
+    ) -> Reply:
+        """Load the last turns of a conversation, oldest first, with its counters and its rolling summary."""
+        scope, chosen = session(session_id), View(view)
+        if before is not None:
+            older, cursor = await memory.conversations.before(scope, before, turns=turns, view=chosen)
+            return _page(Status.COMPLETE, older, cursor, chosen)
+        loaded = await memory.conversations.load(scope, turns=turns, view=chosen)
+        reply = _page(loaded.status, loaded.turns, loaded.cursor, chosen)
+        reply |= {"turn_count": loaded.turn_count, "token_count": loaded.token_count}
+        return reply if loaded.summary is None else {**reply, "summary": loaded.summary}
+
+    return [
+        make_tool(append_turn, returns={"id": {"type": "string"}}, idempotent=False),
+        make_tool(load_session, returns={"turns": {"type": "array"}}, read_only=True),
+    ]
+
+
+def _chat_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
+    async def create_chat(agent: str, title: str | None = None, agent_version: str | None = None) -> Reply:
+        """Begin the chat of the user with an agent. Fails if one is active: renew it instead."""
+        chat = await memory.chats.create(identify(), agent, title=title, agent_version=agent_version)
+        return {"status": "complete", "chat": _chat(chat)}
+
+    async def active_chat(agent: str) -> Reply:
+        """Tell which chat the user has with an agent; chat is null if there is none."""
+        chat = await memory.chats.active(identify(), agent)
+        return {"status": "complete", "chat": None if chat is None else _chat(chat)}
+
+    async def renew_chat(agent: str) -> Reply:
+        """End the active chat, which becomes history, and begin a new one, in one step."""
+        return {"status": "complete", "chat": _chat(await memory.chats.renew(identify(), agent))}
+
+    async def delete_chat(agent: str) -> Reply:
+        """End the active chat. It stays in the history with the time of its deletion."""
+        await memory.chats.delete(identify(), agent)
+        return {"status": "complete"}
+
+    async def set_chat_version(chat_id: str, agent_version: str) -> Reply:
+        """Note which version of the agent serves a chat."""
+        chat = await memory.chats.set_agent_version(identify(), chat_id, agent_version)
+        return {"status": "complete", "chat": _chat(chat)}
+
+    async def past_chats(agent: str, limit: int = 20, cursor: str | None = None) -> Reply:
+        """List ended chats with an agent, newest first."""
+        page = await memory.chats.past(identify(), agent, limit=limit, cursor=cursor)
+        return _with_cursor({"status": "complete", "chats": [_chat(chat) for chat in page.chats]}, page.cursor)
+
+    return [
+        make_tool(create_chat, returns={}, idempotent=False),
+        make_tool(active_chat, returns={}, read_only=True),
+        make_tool(renew_chat, returns={}, idempotent=False),
+        make_tool(delete_chat, returns={}, destructive=True),
+        make_tool(set_chat_version, returns={}),
+        make_tool(past_chats, returns={"chats": {"type": "array"}}, read_only=True),
+    ]
+
+
+def _page(status: Status, turns: tuple[Turn, ...], cursor: str | None, view: View) -> Reply:
+    return _with_cursor({"status": status.value, "turns": [_turn(turn, view) for turn in turns]}, cursor)
+
+
+def _turn(turn: Turn, view: View) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": turn.id, "role": turn.role.value, "content": turn.content}
+    if view is not View.SUMMARY:
+        told |= {"at": turn.at.isoformat(timespec="milliseconds"), "intent": turn.intent, "speaker": turn.speaker}
+    if view is View.EVERYTHING:
+        told |= {
+            "agent": turn.agent,
+            "tool_calls": list(turn.tool_calls),
+            "token_count": turn.token_count,
+            "importance": turn.importance,
+            "page_context": turn.page_context,
+            "response_id": turn.response_id,
+            "guardrail_flags": list(turn.guardrail_flags),
+        }
+    return {name: value for name, value in told.items() if value not in (None, [])}
+
+
+def _chat(chat: Chat) -> dict[str, Any]:
+    told = {
+        "id": chat.id,
+        "agent": chat.agent,
+        "created_at": chat.created_at.isoformat(),
+        "agent_version": chat.agent_version,
+        "title": chat.title,
+        "deleted_at": None if chat.deleted_at is None else chat.deleted_at.isoformat(),
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _with_cursor(reply: Reply, cursor: str | None) -> Reply:
+    return reply if cursor is None else {**reply, "cursor": cursor}

@@ -1,0 +1,116 @@
+"""The second tool set: off unless asked for, and then an orchestrator can keep its conversations here."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from mcp_memory_server import Scope, Settings, open_memory
+from mcp_memory_server.server.app import build_server
+from mcp_memory_server.server.identity import always
+
+pytestmark = pytest.mark.anyio
+
+TURN_TOOLS = ["append_turn", "load_session"]
+CHAT_TOOLS = ["create_chat", "active_chat", "renew_chat", "delete_chat", "set_chat_version", "past_chats"]
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    async with (
+        open_memory(Settings(table=f"sqlite://{tmp_path}/memory.db")) as memory,
+        Client(build_server(memory, always(Scope("anna")), with_conversations=True)) as client,
+    ):
+        yield client
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    answer = await client.call_tool(tool, arguments)
+    assert answer.structured_content is not None
+    return {**answer.structured_content, "failed": bool(answer.is_error)}
+
+
+async def test_the_tools_are_offered_only_when_asked_for(tmp_path: Path) -> None:
+    async with open_memory(Settings(table=f"sqlite://{tmp_path}/memory.db")) as memory:
+        async with Client(build_server(memory, always(Scope("anna")))) as client:
+            usual = [tool.name for tool in (await client.list_tools()).tools]
+        async with Client(build_server(memory, always(Scope("anna")), with_conversations=True)) as client:
+            more = (await client.list_tools()).tools
+
+    assert len(usual) == 5
+    assert [tool.name for tool in more][5:] == TURN_TOOLS + CHAT_TOOLS
+    assert not any("user" in str(tool.input_schema.get("properties", {}).keys()) for tool in more)
+
+
+async def test_a_conversation_is_kept_and_loaded_with_everything_in_it(client: Client) -> None:
+    await call(client, "append_turn", session_id="s 1", role="user", content="I prefer trains.", intent="travel")
+    await call(client, "append_turn", session_id="s 1", role="tool", content="[]", tool_calls=[{"name": "find"}])
+    context = await call(client, "load_session", session_id="s 1")
+    everything = await call(client, "load_session", session_id="s 1", view="everything", turns=1)
+    older = await call(client, "load_session", session_id="s 1", before=everything["cursor"])
+    strange = await call(client, "load_session", session_id="s 2")
+
+    assert [turn["content"] for turn in context["turns"]] == ["I prefer trains.", "[]"]
+    assert (context["status"], context["turn_count"]) == ("complete", 2)
+    assert everything["turns"][0]["tool_calls"] == [{"name": "find"}]
+    assert [turn["content"] for turn in older["turns"]] == ["I prefer trains."]
+    assert strange["turns"] == []
+
+
+async def test_a_repeated_call_with_its_operation_id_keeps_one_turn(client: Client) -> None:
+    said = {"session_id": "s", "role": "user", "content": "Book it", "operation_id": "m-1"}
+    first = await call(client, "append_turn", **said)
+    again = await call(client, "append_turn", **said)
+    loaded = await call(client, "load_session", session_id="s")
+
+    assert first["id"] == again["id"]
+    assert len(loaded["turns"]) == 1
+
+
+async def test_another_user_does_not_see_the_session(tmp_path: Path) -> None:
+    async with open_memory(Settings(table=f"sqlite://{tmp_path}/memory.db")) as memory:
+        anna = build_server(memory, always(Scope("anna")), with_conversations=True)
+        bo = build_server(memory, always(Scope("bo")), with_conversations=True)
+        async with Client(anna) as client, Client(bo) as stranger:
+            await call(client, "append_turn", session_id="s", role="user", content="A secret")
+            seen = await call(stranger, "load_session", session_id="s")
+
+    assert seen["turns"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"session_id": "s", "role": "boss", "content": "x"}, "role"),
+        ({"session_id": "", "role": "user", "content": "x"}, "session_id"),
+        ({"session_id": "s", "role": "user", "content": ""}, "content"),
+        ({"session_id": "s", "role": "user", "content": "x", "said_at": "soon"}, "2026-03-02"),
+        ({"role": "user", "content": "x"}, "session_id is missing"),
+    ],
+)
+async def test_a_turn_that_cannot_be_kept_is_refused_clearly(
+    client: Client, arguments: dict[str, Any], told: str
+) -> None:
+    answer = await call(client, "append_turn", **arguments)
+
+    assert answer["failed"]
+    assert told in answer["message"]
+
+
+async def test_an_agent_has_one_active_chat_and_a_history(client: Client) -> None:
+    created = await call(client, "create_chat", agent="shop", title="Shoes")
+    twice = await asyncio.gather(*(call(client, "create_chat", agent="shop") for _ in range(3)))
+    renewed = await call(client, "renew_chat", agent="shop")
+    await call(client, "set_chat_version", chat_id=renewed["chat"]["id"], agent_version="v2")
+    active = await call(client, "active_chat", agent="shop")
+    await call(client, "delete_chat", agent="shop")
+    past = await call(client, "past_chats", agent="shop")
+    none = await call(client, "active_chat", agent="shop")
+
+    assert all(answer["failed"] and answer["error"] == "conflict" for answer in twice)
+    assert active["chat"]["agent_version"] == "v2"
+    assert [chat["id"] for chat in past["chats"]] == [renewed["chat"]["id"], created["chat"]["id"]]
+    assert none["chat"] is None
