@@ -28,6 +28,9 @@ RUN_BY_A_TEST_OF_THEIR_OWN = {
 }
 
 
+SERVE = ("mcp-memory-server serve --http", "mcp-memory-server serve --http --tools conversation")
+
+
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
