@@ -12,6 +12,7 @@ from mcp_memory_server.services.facts import Facts
 from mcp_memory_server.services.notes import Notes
 from mcp_memory_server.services.preferences import Preferences
 from mcp_memory_server.services.recall import Recall
+from mcp_memory_server.services.tool_log import ToolLog
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Memory:
     context: Context
     conversations: Conversations
     chats: Chats
+    tool_log: ToolLog
     erasure: Erasure
     archive: Archive
     table: ItemTable

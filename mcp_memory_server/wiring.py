@@ -20,6 +20,7 @@ from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.notes import Notes
 from mcp_memory_server.services.preferences import Preferences
 from mcp_memory_server.services.recall import Recall
+from mcp_memory_server.services.tool_log import ToolLog
 from mcp_memory_server.settings import DynamoDbTable, Settings, SqliteTable, parse_table, read_settings
 
 
@@ -39,9 +40,11 @@ async def open_memory(
         TableDamagedError: The file is damaged or another program's. It was left untouched.
     """
     table = await open_table(settings or read_settings(), now=now)
+    memory = assemble(table, now=now)
     try:
-        yield assemble(table, now=now)
+        yield memory
     finally:
+        await memory.tool_log.close()
         await table.close()
 
 
@@ -56,6 +59,7 @@ def assemble(table: ItemTable, *, now: Callable[[], datetime] = utc_now) -> Memo
         context=Context(known, count_tokens, now),
         conversations=Conversations(table, count_tokens, now),
         chats=Chats(table, now),
+        tool_log=ToolLog(table, now),
         erasure=Erasure(table, known, now),
         archive=Archive(table, now),
         table=table,

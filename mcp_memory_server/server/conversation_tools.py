@@ -1,5 +1,6 @@
 """The second tool set, for orchestrators that keep their conversations here. It is off unless asked for."""
 
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -7,6 +8,7 @@ from pydantic import Field
 from mcp_memory_server.domain.answers import Status
 from mcp_memory_server.domain.chats import Chat
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.tool_log import ToolCall, ToolStatus
 from mcp_memory_server.domain.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.server.dates import moment_from
@@ -18,7 +20,7 @@ _OPERATION = "the same id twice is done once; send one if you may repeat the cal
 
 def conversation_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
     """Return the tools over one memory. A session belongs to the user who is identified: its id alone opens nothing."""
-    return [*_turn_tools(memory, identify), *_chat_tools(memory, identify)]
+    return [*_turn_tools(memory, identify), *_chat_tools(memory, identify), *_log_tools(memory, identify)]
 
 
 def _turn_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
@@ -121,6 +123,35 @@ def _chat_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
     ]
 
 
+def _log_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
+    async def log_tool_call(
+        name: str,
+        duration_ms: float,
+        inputs: dict[str, Any] | None = None,
+        output: str = "",
+        status: Literal["ok", "error", "timeout"] = "ok",
+        session_id: str | None = None,
+    ) -> Reply:
+        """Note that a tool was called, without its secrets. It is written a moment later."""
+        scope = Scope(identify().user_id, session_id)
+        duration = timedelta(milliseconds=duration_ms)
+        memory.tool_log.record(scope, name, inputs or {}, output, status=ToolStatus(status), duration=duration)
+        return {"status": "complete"}
+
+    async def tool_log(session_id: str | None = None, limit: int = 50, cursor: str | None = None) -> Reply:
+        """List the tool calls of the user, or of one session, newest first."""
+        if session_id is None:
+            page = await memory.tool_log.by_time(identify(), limit=limit, cursor=cursor)
+        else:
+            page = await memory.tool_log.by_session(identify(), session_id, limit=limit, cursor=cursor)
+        return _with_cursor({"status": "complete", "calls": [_call(call) for call in page.calls]}, page.cursor)
+
+    return [
+        make_tool(log_tool_call, returns={}, idempotent=False),
+        make_tool(tool_log, returns={"calls": {"type": "array"}}, read_only=True),
+    ]
+
+
 def _page(status: Status, turns: tuple[Turn, ...], cursor: str | None, view: View) -> Reply:
     return _with_cursor({"status": status.value, "turns": [_turn(turn, view) for turn in turns]}, cursor)
 
@@ -152,6 +183,19 @@ def _chat(chat: Chat) -> dict[str, Any]:
         "deleted_at": None if chat.deleted_at is None else chat.deleted_at.isoformat(),
     }
     return {name: value for name, value in told.items() if value is not None}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    told = {
+        "name": call.name,
+        "status": call.status.value,
+        "at": call.at.isoformat(timespec="milliseconds"),
+        "duration_ms": round(call.duration / timedelta(milliseconds=1), 1),
+        "inputs": call.inputs,
+        "output": call.output,
+        "session_id": call.session_id,
+    }
+    return {name: value for name, value in told.items() if value not in (None, "", {})}
 
 
 def _with_cursor(reply: Reply, cursor: str | None) -> Reply:

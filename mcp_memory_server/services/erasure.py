@@ -77,6 +77,7 @@ class Erasure:
                     if (parts := parts_of(turn)) is not None:
                         yield parts
                 yield key.pk
+        yield keys.tools_partition(scope.user_id)
         yield keys.user_partition(scope.user_id)
 
     async def _forget(self, scope: Scope, memory_id: str) -> int:

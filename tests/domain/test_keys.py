@@ -22,6 +22,7 @@ from tests.domain.samples import NOON
 
 CASES = 12_000
 LEAST_CASES = 10_000
+ULID = "01JNB3X8M0ABCDEFGHJKMNPQRS"
 
 SIGNS = [
     "#", ":", "/", "%", "~", "?", "$", "%23", "%2523", "%2F", "%7E", "\x00", "\x01", "\x1f", "\x7f", "\x85", "\n",
@@ -75,6 +76,11 @@ def stored_at(triple: Triple) -> dict[Key, tuple[str, ...]]:
         keys.preference_key(scope, key): ("preference", user, key),
         keys.note_key(scope, NoteKind.FEEDBACK, key): ("feedback", user, key),
         keys.tombstone_key(scope, "0123456789ab"): ("forgotten", user),
+        keys.active_chat_key(scope, key): ("active chat", user, key),
+        keys.past_chat_key(scope, key, ULID): ("past chat", user, key),
+        keys.tool_call_key(scope, ULID): ("tool call", user),
+        Key(keys.chat_index(scope, ULID), "index"): ("chat in the index", user),
+        Key(keys.tools_index(scope, key), "index"): ("tools in the index", user, key),
     }
 
 
@@ -174,7 +180,7 @@ def test_the_longest_ids_fit_into_every_key(sign: str) -> None:
     longest_id = sign * (MAX_ID_BYTES // len(sign.encode()))
     longest_topic = sign * (MAX_TOPIC_BYTES // len(sign.encode()))
 
-    assert len(stored_at((longest_id, longest_topic, longest_id))) == 8
+    assert len(stored_at((longest_id, longest_topic, longest_id))) == 13
     assert keys.note_key(Scope(longest_id), NoteKind.PATTERN, longest_id)
 
 
@@ -203,10 +209,15 @@ def test_what_is_known_lies_in_two_stretches_without_history() -> None:
         keys.note_key(scope, NoteKind.PATTERN, "\U0010ffff"),
         keys.preference_key(scope, "\U0010ffff"),
     ]
-    outside = [keys.profile_key(scope), keys.past_fact_key(scope, "a", "", NOON)]
+    outside = [
+        keys.profile_key(scope),
+        keys.past_fact_key(scope, "a", "", NOON),
+        keys.active_chat_key(scope, "\U0010ffff"),
+        keys.past_chat_key(scope, "\U0010ffff", ULID),
+    ]
 
     def is_known(key: Key) -> bool:
         return any(first <= key.sk <= last for first, last in keys.KNOWN_STRETCHES)
 
     assert [is_known(key) for key in inside] == [True] * 5
-    assert [is_known(key) for key in outside] == [False] * 2
+    assert [is_known(key) for key in outside] == [False] * 4

@@ -15,6 +15,7 @@ from mcp_memory_server.server.identity import always
 pytestmark = pytest.mark.anyio
 
 TURN_TOOLS = ["append_turn", "load_session"]
+LOG_TOOLS = ["log_tool_call", "tool_log"]
 CHAT_TOOLS = ["create_chat", "active_chat", "renew_chat", "delete_chat", "set_chat_version", "past_chats"]
 
 
@@ -41,7 +42,7 @@ async def test_the_tools_are_offered_only_when_asked_for(tmp_path: Path) -> None
             more = (await client.list_tools()).tools
 
     assert len(usual) == 5
-    assert [tool.name for tool in more][5:] == TURN_TOOLS + CHAT_TOOLS
+    assert [tool.name for tool in more][5:] == TURN_TOOLS + CHAT_TOOLS + LOG_TOOLS
     assert not any("user" in str(tool.input_schema.get("properties", {}).keys()) for tool in more)
 
 
@@ -114,3 +115,21 @@ async def test_an_agent_has_one_active_chat_and_a_history(client: Client) -> Non
     assert active["chat"]["agent_version"] == "v2"
     assert [chat["id"] for chat in past["chats"]] == [renewed["chat"]["id"], created["chat"]["id"]]
     assert none["chat"] is None
+
+
+async def test_a_logged_tool_call_is_listed_without_its_secrets(tmp_path: Path) -> None:
+    async with (
+        open_memory(Settings(table=f"sqlite://{tmp_path}/memory.db")) as memory,
+        Client(build_server(memory, always(Scope("anna")), with_conversations=True)) as client,
+    ):
+        given = {"city": "Rome", "api_key": "hunter2"}
+        for session in ("s 1", "s 2"):
+            await call(client, "log_tool_call", name="search", duration_ms=12.5, inputs=given, session_id=session)
+        await memory.tool_log.drain()
+        one = await call(client, "tool_log", session_id="s 1")
+        both = await call(client, "tool_log")
+
+    (logged,) = one["calls"]
+    assert (logged["name"], logged["duration_ms"], logged["status"]) == ("search", 12.5, "ok")
+    assert logged["inputs"] == {"city": "Rome", "api_key": "[redacted]"}
+    assert [entry["session_id"] for entry in both["calls"]] == ["s 2", "s 1"]

@@ -1,0 +1,65 @@
+"""What is in the items of the tool log."""
+
+import json
+from datetime import timedelta
+from typing import Any, cast
+
+from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Put, Value
+from mcp_memory_server.domain.redaction import Plain
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.tool_log import ToolCall, ToolStatus
+from mcp_memory_server.domain.ulids import is_ulid, moment_of
+from mcp_memory_server.errors import TableDamagedError
+from mcp_memory_server.schema import keys
+from mcp_memory_server.schema.records import Record, moment_or_none, optional_text
+
+
+def tool_call_put(scope: Scope, call: ToolCall) -> Put:
+    """Return the write that keeps a call for as long as calls are kept."""
+    body: dict[str, Value] = {
+        "name": call.name,
+        "status": call.status.value,
+        "milliseconds": round(call.duration / timedelta(milliseconds=1), 3),
+        "at": keys.timestamp(call.at),
+        # As text: whatever a tool was given can be kept, and comes back as it was.
+        "inputs": json.dumps(call.inputs, ensure_ascii=False),
+    }
+    if call.output:  # not every engine keeps an empty text
+        body["output"] = call.output
+    if call.session_id is not None:
+        body |= {
+            "session": call.session_id,
+            INDEX_PARTITION: keys.tools_index(scope, call.session_id),
+            INDEX_SORT: call.id,
+        }
+    return Put(keys.tool_call_key(scope, call.id), body, expected_version=0, expires_at=call.expires_at)
+
+
+def tool_call_from(item: Item) -> ToolCall:
+    """Read a call.
+
+    Raises:
+        TableDamagedError: The item does not hold one.
+    """
+    call_id, body = item.key.sk, item.body
+    if not is_ulid(call_id):
+        raise TableDamagedError("the item of a tool call has no id, so it cannot be read")
+    status, milliseconds = body.get("status"), body.get("milliseconds")
+    return ToolCall(
+        id=call_id,
+        name=optional_text(body, "name") or "unknown",
+        status=ToolStatus(status) if status in set(ToolStatus) else ToolStatus.OK,
+        duration=timedelta(milliseconds=milliseconds if isinstance(milliseconds, int | float) else 0),
+        at=moment_or_none(body.get("at")) or moment_of(call_id),
+        inputs=_inputs(body),
+        output=optional_text(body, "output") or "",
+        session_id=optional_text(body, "session"),
+    )
+
+
+def _inputs(body: Record) -> dict[str, Plain]:
+    try:
+        inputs: Any = json.loads(optional_text(body, "inputs") or "{}")
+    except ValueError:
+        return {}
+    return cast("dict[str, Plain]", inputs) if isinstance(inputs, dict) else {}
