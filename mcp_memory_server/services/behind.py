@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 class WritesBehind:
     """A queue of new items and one thread that writes them. Used from any thread and any event loop.
 
-    Adding never waits and promises nothing: when too many are queued, the oldest is given up and counted, and so is
-    what the table refuses time and again, or what is queued when the process is killed. The thread has an event loop of
-    its own, starts when there is something to write, and ends when there has been nothing for a while.
+    Adding never waits, and promises nothing: when too many are queued, the oldest is given up and counted, and so is
+    what the table refuses time and again. What is queued when the process is killed is lost. The thread has an event
+    loop of its own, starts when there is something to write, and ends when there has been nothing for a while.
     """
 
     def __init__(self, table: ItemTable, most: int) -> None:
