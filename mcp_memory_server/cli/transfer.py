@@ -55,6 +55,7 @@ async def forget_user(parsed: argparse.Namespace, settings: Settings) -> int:
     ):
         raise InvalidRequestError("nothing was deleted: type the user's name when asked, or pass --yes")
     async with open_memory(settings) as memory:
+        await memory.tool_log.drain()
         removed = await memory.erasure.forget_user(scope, progress.show)
     progress.finish()
     print(f"deleted {removed:,} items; nothing of {parsed.name!r} is left")

@@ -96,7 +96,8 @@ def written(scope: Scope, turn: Turn) -> Written:
     packed = _packed(turn.content)
     pieces: list[bytes] = []
     if isinstance(packed, str):
-        body["content"] = packed
+        if packed:  # an engine may refuse an empty text
+            body["content"] = packed
     elif len(packed) <= PART_BYTES:
         body["packed"] = packed
     else:

@@ -69,14 +69,19 @@ class Erasure:
         return removed
 
     async def _partitions(self, scope: Scope) -> AsyncIterator[str]:
-        """Yield every partition of the user, those of each conversation too, as long as the index lists one."""
-        while meta := (await self._table.find(sessions_of(scope), limit=SESSIONS_AT_ONCE)).keys:
-            for key in meta:
+        """Yield every partition of the user, those of each conversation that the index lists too."""
+        cursor: str | None = None
+        while True:
+            # Walked once with its cursor: the index may list what has expired, or is deleted already.
+            page = await self._table.find(sessions_of(scope), limit=SESSIONS_AT_ONCE, cursor=cursor)
+            for key in page.keys:
                 turns = await self._table.query(key.pk, prefix=TURNS, limit=None, attributes=("parts",))
                 for turn in turns.items:
                     if (parts := parts_of(turn)) is not None:
                         yield parts
                 yield key.pk
+            if (cursor := page.cursor) is None:
+                break
         yield keys.tools_partition(scope.user_id)
         yield keys.user_partition(scope.user_id)
 

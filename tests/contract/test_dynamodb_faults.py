@@ -570,10 +570,12 @@ async def test_a_cursor_of_another_query_finds_what_lies_ahead_of_it(table: Dyna
 async def test_a_request_that_the_engine_calls_invalid_is_the_callers_matter(
     table: DynamoDbItemTable, faulty: FaultyClient
 ) -> None:
-    with pytest.raises(InvalidRequestError):
-        await table.put(Put(KEY, {"ix_pk": 7}, 0))
+    await table.put(Put(KEY, {"name": "Ana"}, 0))
 
-    assert faulty.sent == ["PutItem"]
+    with pytest.raises(InvalidRequestError):
+        await table.update(Update(KEY, add={"name": 1}))
+
+    assert faulty.sent == ["PutItem", "UpdateItem"]
 
 
 async def test_a_closed_table_says_so(table: DynamoDbItemTable) -> None:

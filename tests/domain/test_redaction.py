@@ -221,3 +221,11 @@ def test_no_text_takes_long() -> None:
         redacted_text(text)
 
     assert (time.perf_counter() - started) / len(texts) < 0.02
+
+
+@pytest.mark.parametrize("place", range(985, 1000, 3))
+def test_half_of_a_later_secret_does_not_move_up_behind_an_earlier_one(place: int) -> None:
+    text = "sk-" + "x" * 600 + " " * 400
+    text = text[:place] + "AKIAQWERTYUIOPASDFGH"
+
+    assert redacted_text(text) == REDACTED

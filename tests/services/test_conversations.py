@@ -224,3 +224,24 @@ async def test_forgetting_a_user_takes_every_conversation_along(open_file: OpenM
     assert (await memory.conversations.load(CHAT)).turns == ()
     assert [turn.content for turn in (await memory.conversations.load(Scope("bo", "chat 1"))).turns] == ["Of bo"]
     assert b"xylophone" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+async def test_forgetting_a_user_ends_although_the_index_lists_an_expired_session(
+    open_file: OpenMemory, path: Path, clock: FakeClock
+) -> None:
+    memory = await open_file(path)
+    await memory.conversations.append(CHAT, said("Long ago"))
+    clock.advance(LIFE)
+    await memory.conversations.append(Scope("anna", "chat 2"), said("Today"))
+
+    assert await memory.erasure.forget_user(Scope("anna")) == 2
+
+
+async def test_a_turn_may_consist_of_tool_calls_alone(watched: WatchedTable, clock: FakeClock) -> None:
+    service = conversations(watched, clock)
+
+    await service.append(CHAT, NewTurn(Role.ASSISTANT, "", tool_calls=({"name": "search"},)))
+
+    (turn,) = (await service.load(CHAT, view=View.EVERYTHING)).turns
+    assert (turn.content, turn.tool_calls) == ("", ({"name": "search"},))
+    await watched.close()
