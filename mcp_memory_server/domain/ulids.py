@@ -23,6 +23,11 @@ def ulid_after(last: str | None, now: datetime) -> str:
     return _text(fresh)
 
 
+def next_ulid(last: str) -> str:
+    """Return the id right after this one, for a store in which one writer at a time chooses."""
+    return _text(_number(last) + 1)
+
+
 def moment_of(ulid: str) -> datetime:
     """Return the moment that an id was made at, to the millisecond."""
     return datetime.fromtimestamp((_number(ulid) >> _RANDOM_BITS) / 1000, UTC)

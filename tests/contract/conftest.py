@@ -1,4 +1,4 @@
-"""One table for every engine; each test gets a fresh one, and a clock that it may move."""
+"""One table and one session memory for every engine; each test gets a fresh one, and a clock that it may move."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 from tests.contract.addresses import Address, DynamoDbTables, SqliteAddress
+from tests.contract.session_stores import RedisStore, SessionStore, SqliteStore, new_scope
 
 ENGINES = ("sqlite", "dynamodb-local", "moto")
+SESSION_ENGINES = ("sqlite", "redis", "redis-cluster")
 
 
 @pytest.fixture(scope="session")
@@ -46,3 +50,33 @@ async def item_table(table_address: Address, clock: FakeClock) -> AsyncIterator[
     table = await table_address.open(clock)
     yield table
     await table.close()
+
+
+@pytest.fixture(params=SESSION_ENGINES)
+def session_store(request: pytest.FixtureRequest, tmp_path: Path) -> SessionStore:
+    if request.param == "sqlite":
+        return SqliteStore(tmp_path / "sessions.db")
+    if request.param == "redis":
+        return RedisStore(request.getfixturevalue("shared_redis").url)
+    return RedisStore(request.getfixturevalue("redis_cluster_url"))
+
+
+@pytest.fixture
+async def session_memory(session_store: SessionStore, clock: FakeClock) -> AsyncIterator[SessionMemory]:
+    memory = await session_store.open(clock)
+    yield memory
+    await memory.close()
+
+
+@pytest.fixture
+async def other_client(session_store: SessionStore, clock: FakeClock) -> AsyncIterator[SessionMemory]:
+    """The same session memory, as another process sees it."""
+    memory = await session_store.open(clock)
+    yield memory
+    await memory.close()
+
+
+@pytest.fixture
+def scope() -> Scope:
+    """A session of a user whom no other test knows."""
+    return new_scope()

@@ -15,6 +15,7 @@ class TcpProxy:
         self._behind = port
         self._tls = tls
         self._connections: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     @property
     def port(self) -> int:
@@ -26,30 +27,27 @@ class TcpProxy:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        for writer in self._writers:
+            writer.close()
+        await asyncio.gather(*self._connections)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
         behind_reader, behind_writer = await asyncio.open_connection("127.0.0.1", self._behind)
+        self._writers += (writer, behind_writer)
         pumps = [
             asyncio.create_task(self._pass_on(reader, behind_writer, replies=False)),
             asyncio.create_task(self._pass_on(behind_reader, writer, replies=True)),
         ]
-        try:
-            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for pump in pumps:
-                pump.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
-            for one in (writer, behind_writer):
-                one.close()
-                with suppress(OSError, asyncio.CancelledError):
-                    await one.wait_closed()
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        for one in (writer, behind_writer):
+            one.close()  # which ends the other pump
+        await asyncio.gather(*pumps, return_exceptions=True)
+        for one in (writer, behind_writer):
+            with suppress(OSError):
+                await one.wait_closed()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, replies: bool) -> None:
         while data := await reader.read(65536):

@@ -1,0 +1,122 @@
+"""Many writers at once, from several clients, threads and event loops."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.session_copies import Appended, SessionCopy
+from mcp_memory_server.domain.sessions import Limits, Tier
+from mcp_memory_server.ports.session_memory import SessionMemory
+from tests.clock import FakeClock
+from tests.contract.session_stores import NOW, SessionStore, a_turn, append, begin, new_scope, turns_in_order, watching
+
+pytestmark = pytest.mark.anyio
+
+WRITERS = 200
+
+
+async def test_two_hundred_appends_at_once_are_all_counted_and_stay_within_the_budget(
+    session_store: SessionStore, clock: FakeClock, scope: Scope
+) -> None:
+    clients = [await session_store.open(clock) for _ in range(4)]
+    await begin(clients[0], scope)
+    turn, limits = a_turn(tokens=300), Limits(tokens=3000, turns=20)
+
+    async def run(number: int) -> list[Appended]:
+        client = clients[number]
+        mine = range(number, WRITERS, len(clients))
+        return await asyncio.gather(*(append(client, scope, turn, operation=f"o-{one}", limits=limits) for one in mine))
+
+    with ThreadPoolExecutor(len(clients)) as threads:
+        running = [threads.submit(asyncio.run, run(number)) for number in range(len(clients))]
+        answers = [answer for one in running for answer in await asyncio.wrap_future(one)]
+
+    copy = await clients[0].load(scope)
+    assert copy is not None
+    assert sorted(answer.count for answer in answers) == list(range(1, WRITERS + 1))
+    assert len({answer.turn_id for answer in answers}) == WRITERS
+    assert [answer.turn_id for answer in sorted(answers, key=lambda answer: answer.count)] == sorted(
+        answer.turn_id for answer in answers
+    )
+    assert max(answer.tokens for answer in answers) <= limits.tokens
+    assert (copy.count, copy.tokens, len(copy.turns)) == (WRITERS, 3000, 10)
+    gone = [turn.id for answer in answers for turn in answer.trimmed]
+    assert sorted(gone + [turn.id for turn in copy.turns]) == sorted(answer.turn_id for answer in answers)
+    for client in clients:
+        await client.close()
+
+
+async def test_one_operation_sent_by_many_at_once_is_one_turn(
+    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+) -> None:
+    await begin(session_memory, scope)
+
+    answers = await asyncio.gather(
+        *(append(client, scope, operation="once") for client in (session_memory, other_client) * 10)
+    )
+
+    copy = await session_memory.load(scope)
+    assert copy is not None
+    assert len(copy.turns) == 1
+    assert [answer.repeated for answer in answers].count(False) == 1
+    assert len({answer.turn_id for answer in answers}) == 1
+
+
+async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_misses_a_turn(
+    session_memory: SessionMemory, other_client: SessionMemory
+) -> None:
+    async def race() -> None:
+        scope, turns = new_scope(), turns_in_order(6)
+        table = turns[:2]
+
+        async def write() -> None:
+            for turn in turns[2:]:
+                await append(session_memory, scope, turn)
+                table.append(turn)
+
+        async def fill() -> bool:
+            known = list(table)
+            return await other_client.fill(scope, known, count=len(known), tier=Tier.STANDARD, now=NOW)
+
+        await asyncio.gather(write(), *(fill() for _ in range(3)))
+        copy = await session_memory.load(scope)
+        assert copy is None or (copy.turns, copy.count) == (tuple(turns), 6)
+        assert await fill()
+        assert await session_memory.load(scope) == SessionCopy(tuple(turns), 6, 60)
+
+    await asyncio.gather(*(race() for _ in range(30)))
+
+
+def test_one_memory_may_be_used_from_one_event_loop_after_another(
+    session_store: SessionStore, clock: FakeClock, scope: Scope
+) -> None:
+    memory = asyncio.run(session_store.open(clock))
+
+    async def use(number: int) -> int:
+        await append(memory, scope)
+        await memory.write_state(scope, number, expected_version=number)
+        async with watching(memory, scope) as versions:
+            return await anext(versions)
+
+    asyncio.run(begin(memory, scope))
+    assert [asyncio.run(use(number)) for number in range(4)] == [1, 2, 3, 4]
+    copy = asyncio.run(memory.load(scope))
+    asyncio.run(memory.close())
+
+    assert copy is not None
+    assert copy.count == 4
+
+
+def test_one_memory_may_be_used_from_several_event_loops_at_once(
+    session_store: SessionStore, clock: FakeClock, scope: Scope
+) -> None:
+    memory = asyncio.run(session_store.open(clock))
+    asyncio.run(begin(memory, scope))
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: asyncio.run(append(memory, scope)), range(40)))
+    asyncio.run(memory.close())
+
+    assert sorted(answer.count for answer in answers) == list(range(1, 41))
