@@ -11,7 +11,6 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError, NotFoundError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.server.conversation_tools import conversation_tools
 from mcp_memory_server.server.identity import Identify
 from mcp_memory_server.server.prompts import REVIEW, get_prompt
 from mcp_memory_server.server.resources import RESOURCES, TEMPLATES, read_resource
@@ -98,5 +97,8 @@ def build_server(memory: Memory, identify: Identify, *, with_conversations: bool
 def _offered(memory: Memory, identify: Identify, *, with_conversations: bool) -> dict[str, MemoryTool]:
     tools = memory_tools(memory, identify)
     if with_conversations:
+        # Imported here: most clients never ask for them, and every client waits for what is imported.
+        from mcp_memory_server.server.conversation_tools import conversation_tools
+
         tools += conversation_tools(memory, identify)
     return {tool.definition.name: tool for tool in tools}
