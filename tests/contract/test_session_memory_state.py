@@ -177,3 +177,19 @@ async def test_a_cancelled_watcher_ends_and_leaves_nothing_running(session_memor
             await waiting
 
     assert asyncio.all_tasks() == before
+
+
+async def test_a_watcher_can_be_cancelled_at_any_moment_of_its_beginning(
+    session_memory: SessionMemory, scope: Scope
+) -> None:
+    for steps in range(0, 600, 2):
+        async with watching(session_memory, scope) as versions:
+            waiting = asyncio.create_task(anext(versions))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+
+            waiting.cancel()
+            ended, _ = await asyncio.wait([waiting], timeout=PATIENCE)
+
+            assert ended
+            assert waiting.cancelled()

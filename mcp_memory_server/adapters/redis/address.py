@@ -60,8 +60,8 @@ def redis_address(url: str) -> RedisAddress:
 
 def connector(address: RedisAddress, deadline: timedelta, most_at_once: int) -> Callable[[], Client]:
     """Return what makes the client. For a cluster that asks the server: call it in a thread."""
-    # The client would send again what it got no answer to, although it may have been carried out.
     options = {**parse_url(address.url), **_patience(deadline), "host": address.host, "port": address.port}
+    # The client would send again what it got no answer to, although it may have been carried out.
     never = Retry(NoBackoff(), 0)
 
     def connect() -> Redis:
@@ -82,8 +82,10 @@ def listening_place(address: RedisAddress, client: Client) -> tuple[str, int]:
 
 
 def listener(address: RedisAddress, place: tuple[str, int], deadline: timedelta) -> redis_asyncio.Redis:
-    """Return a client for listening, of this event loop only. Whoever asked for it closes it."""
+    """Return a client for listening, of this event loop only. Whoever asked for it closes it, and sets its deadlines."""
     options = {**parse_asyncio_url(address.url), **_patience(deadline), "host": place[0], "port": place[1]}
+    # With a timeout of its own for sending, the client may lose a cancellation in Python 3.11, and listen for ever.
+    options["socket_timeout"] = None
     pool = redis_asyncio.ConnectionPool(**options, retry=AsyncioRetry(NoBackoff(), 0))
     return redis_asyncio.Redis.from_pool(pool)
 

@@ -53,8 +53,9 @@ class _Subscription:
 
     async def __aenter__(self) -> PubSub:
         try:
-            await self._news.subscribe(self._channel)
-            await self._news.get_message(timeout=self._seconds)  # that it is subscribed
+            async with asyncio.timeout(self._seconds):
+                await self._news.subscribe(self._channel)
+                await self._news.get_message(timeout=None)  # that it is subscribed
         except BaseException:
             await self.__aexit__()
             raise
