@@ -14,6 +14,8 @@ REMEMBERED_OPERATIONS = 200
 """A session recognises its last so many operations."""
 TOLD_IN_FULL = 8
 """… and says again which turns made way for the last so many of them; the others' are no longer kept."""
+MOST_RECORDED = 1000
+"""A copy that nobody fills records so many turns; with one more it begins anew."""
 STATE_LIFE = max(life.later for life in LIVES.values())
 """Agents share a state for as long as the longest session lives: a write to it does not say what tier it is of."""
 
@@ -30,6 +32,12 @@ def owner_of(scope: Scope) -> tuple[str, str]:
     if scope.session_id is None:
         raise InvalidRequestError("session memory is asked about a session; the scope names none")
     return scope.user_id, scope.session_id
+
+
+def check_after(after: str | None) -> None:
+    """Refuse what a turn cannot be sorted after: anything but an id, or "" for nothing."""
+    if after and not is_ulid(after):
+        raise InvalidRequestError(f"a turn is sorted after a ULID, got {after!r}")
 
 
 def turn_text(turn: Turn) -> str:

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 TOKEN_BUDGET = 4096
 MAX_TURNS = 20
+SETTLING = timedelta(seconds=1)
+"""A turn that was put into a copy is in the table after half as long, or its writer says otherwise."""
 
 
 class Tier(StrEnum):

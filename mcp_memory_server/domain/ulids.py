@@ -28,6 +28,11 @@ def next_ulid(last: str) -> str:
     return _text(_number(last) + 1)
 
 
+def ulid_before(first: str) -> str:
+    """Return the id right before this one."""
+    return _text(max(0, _number(first) - 1))
+
+
 def moment_of(ulid: str) -> datetime:
     """Return the moment that an id was made at, to the millisecond."""
     return datetime.fromtimestamp((_number(ulid) >> _RANDOM_BITS) / 1000, UTC)

@@ -1,43 +1,82 @@
-"""Session memory: the running conversation, close at hand. A copy: the table has the truth."""
+"""The session memory: a copy of running conversations, close at hand. The table has the truth."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, SessionCopy, SharedState
+from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
 from mcp_memory_server.domain.sessions import Limits, Tier
 from mcp_memory_server.domain.turns import Turn
 
 
 class SessionMemory(Protocol):
-    """Keeps the last turns of running sessions, within a budget, for as long as their tier and depth allow.
+    """The turns of running sessions, within a budget, for as long as their tier and depth allow.
 
     Every method names a scope with a session id. Any method may raise CacheUnavailableError, when the store does not
-    answer within its deadline; the caller then works from the table, and must not trust a copy of this session until
-    `drop` has succeeded. A method never blocks the event loop, and may be awaited from any event loop.
+    answer within its deadline: it may or may not have done what was asked. A method never blocks the event loop, and
+    may be awaited from any event loop.
+
+    A copy is whole when it holds every turn that the table holds, but for those that made way. Only such a copy is
+    served. A turn is appended here first and written to the table afterwards, so a copy that was lost and is filled
+    again from the table could miss a turn which is on its way there. Therefore a copy can only be filled with a token
+    that was given out after the loss, and not before the session has settled: after so long, which the store knows,
+    every turn on its way has arrived. Turns appended since the token was given out are recorded, and join the copy
+    when it is filled. Whoever takes longer than that to write a turn to the table says so with `note`.
+
+    ``epoch`` counts how often all copies became doubtful (somebody wrote to the table and could not reach this store).
+    A copy of another epoch than the caller's is forgotten, unless the copy's is later: then the caller's view is old,
+    and it is answered as if there were no copy that may be filled.
     """
 
     async def append(
-        self, scope: Scope, turn: Turn, *, operation_id: str, tier: Tier, limits: Limits, now: datetime
-    ) -> Appended:
+        self,
+        scope: Scope,
+        turn: Turn,
+        *,
+        operation_id: str,
+        tier: Tier,
+        limits: Limits,
+        now: datetime,
+        epoch: int,
+        after: str | None = None,
+        enqueue: bool = False,
+    ) -> Appended | None:
         """Add a turn in one atomic round trip: append, trim, raise the counters, move the deadline.
 
         The turn's id is a proposal: it is raised where it would not sort after the last one, and the answer tells what
         it became. An operation id that was appended before is a repeat: nothing changes, and the answer is that of the
-        first time. Appending to a session without a copy begins one that is not whole: `load` does not serve it.
+        first time.
+
+        Without a whole copy the order of ids is not known here: then None is returned and nothing is appended, unless
+        the caller says ``after`` which id the turn has to sort, the newest that the table holds ("" if it holds
+        none). Then it is recorded. With ``enqueue`` it is also put into the outbox of this store, in the same step.
         """
         ...
 
-    async def load(self, scope: Scope) -> SessionCopy | None:
-        """Return the copy in one round trip, oldest turn first; None if there is none, or it is not whole."""
+    async def load(self, scope: Scope, *, epoch: int) -> SessionCopy | NoCopy:
+        """Return the copy in one round trip, oldest turn first; where none may be served, what it takes to fill one."""
         ...
 
-    async def fill(self, scope: Scope, turns: Sequence[Turn], *, count: int, tier: Tier, now: datetime) -> bool:
-        """Make the copy whole from what the table holds, newest turns last, and tell whether that was done.
+    async def fill(
+        self, scope: Scope, copy: SessionCopy, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+    ) -> bool:
+        """Make the copy whole from what the table holds, and tell whether that was done.
 
-        It is not done when a turn was appended that these do not hold: the caller reads the table again. ``count`` is
-        how many turns the session has had. An empty session may be filled too: that is how a new one begins whole.
+        What was recorded since the token was given out, and is not among these turns, joins them, counts, and is
+        trimmed with them. It is not done when the copy was lost or dropped since, or may not be filled yet; nothing
+        is changed then. Where the copy is whole already nothing is changed either, and the answer is True.
+        """
+        ...
+
+    async def note(
+        self, scope: Scope, turn: Turn, *, operation_id: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+    ) -> None:
+        """Put a turn that the table holds into its place among the turns at hand, if it was not appended here.
+
+        Its id stays as it is. Where there is no copy nothing is begun; where one is being filled, it is recorded. A
+        copy of an earlier epoch, or one that knows the operation under another id, is forgotten: it begins anew, with
+        this turn recorded.
         """
         ...
 

@@ -13,7 +13,7 @@ from mcp_memory_server.domain.turns import Role, Turn
 from mcp_memory_server.domain.ulids import is_ulid, ulid_after
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.ports.session_memory import SessionMemory
-from tests.contract.session_stores import NOW, a_turn, append, begin, turns_in_order
+from tests.contract.session_stores import EPOCH, NOW, a_turn, append, begin, served, turns_in_order
 
 pytestmark = pytest.mark.anyio
 
@@ -37,8 +37,7 @@ async def test_a_turn_is_kept_with_everything_that_it_says(session_memory: Sessi
 
     appended = await append(session_memory, scope, turn)
 
-    copy = await session_memory.load(scope)
-    assert copy is not None
+    copy = await served(session_memory, scope)
     assert copy.turns == (turn,)
     assert (appended.turn_id, appended.count, appended.tokens, appended.repeated) == (turn.id, 1, 12, False)
 
@@ -49,13 +48,13 @@ async def test_a_turn_of_four_megabytes_is_kept_whole(session_memory: SessionMem
 
     await append(session_memory, scope, turn)
 
-    copy = await session_memory.load(scope)
-    assert copy is not None
+    copy = await served(session_memory, scope)
     assert copy.turns == (turn,)
 
 
 async def test_a_proposed_id_that_is_new_is_kept_as_it_is(session_memory: SessionMemory, scope: Scope) -> None:
     first, second = turns_in_order(2)
+    await begin(session_memory, scope)
 
     assert (await append(session_memory, scope, first)).turn_id == first.id
     assert (await append(session_memory, scope, second)).turn_id == second.id
@@ -65,6 +64,8 @@ async def test_a_proposed_id_that_is_new_is_kept_as_it_is(session_memory: Sessio
 async def test_ids_rise_strictly_when_the_clock_steps_back(
     session_memory: SessionMemory, scope: Scope, back: timedelta
 ) -> None:
+    await begin(session_memory, scope)
+
     ids = [(await append(session_memory, scope, a_turn(at=NOW - number * back))).turn_id for number in range(12)]
 
     assert all(is_ulid(turn_id) for turn_id in ids)
@@ -73,6 +74,7 @@ async def test_ids_rise_strictly_when_the_clock_steps_back(
 
 async def test_the_same_proposed_id_twice_gives_two_ids(session_memory: SessionMemory, scope: Scope) -> None:
     turn = a_turn()
+    await begin(session_memory, scope)
 
     first, second = await append(session_memory, scope, turn), await append(session_memory, scope, turn)
 
@@ -90,6 +92,7 @@ async def test_the_same_proposed_id_twice_gives_two_ids(session_memory: SessionM
     ],
 )
 async def test_raising_an_id_carries_over(session_memory: SessionMemory, scope: Scope, last: str, raised: str) -> None:
+    await begin(session_memory, scope)
     await append(session_memory, scope, a_turn(turn_id=last))
 
     appended = await append(session_memory, scope, a_turn(turn_id="01KJM000000000000000000000"))
@@ -105,8 +108,7 @@ async def test_an_id_that_is_no_ulid_is_refused_and_changes_nothing(
     with pytest.raises(InvalidRequestError, match="ULID"):
         await append(session_memory, scope, a_turn(turn_id="turn 1"))
 
-    copy = await session_memory.load(scope)
-    assert copy is not None
+    copy = await served(session_memory, scope)
     assert copy.count == 0
 
 
@@ -114,6 +116,7 @@ async def test_two_clients_in_one_millisecond_never_get_the_same_id(
     session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
 ) -> None:
     turn = a_turn()
+    await begin(session_memory, scope)
 
     ids = [(await append(client, scope, turn)).turn_id for client in (session_memory, other_client) * 5]
 
@@ -129,7 +132,7 @@ async def test_a_repeat_changes_nothing_and_answers_as_the_first_time(
         await append(session_memory, scope, turn, operation=f"operation {number}", limits=limits)
         for number, turn in enumerate(turns)
     ]
-    before = await session_memory.load(scope)
+    before = await served(session_memory, scope)
 
     again = [
         await append(other_client, scope, replace(turn, content="again"), operation=f"operation {number}")
@@ -138,18 +141,21 @@ async def test_a_repeat_changes_nothing_and_answers_as_the_first_time(
 
     assert again == [replace(answer, repeated=True) for answer in answers]
     assert any(answer.trimmed for answer in answers)
-    assert await session_memory.load(scope) == before
+    assert await served(session_memory, scope) == before
 
 
 async def test_operations_are_remembered_for_a_while_and_those_of_another_session_are_not_mixed_up(
     session_memory: SessionMemory, scope: Scope
 ) -> None:
+    another = replace(scope, session_id="another")
+    await begin(session_memory, scope)
+    await begin(session_memory, another)
     for number in range(REMEMBERED_OPERATIONS + 1):
         await append(session_memory, scope, operation=f"o-{number}", limits=Limits(turns=3))
 
     oldest = await append(session_memory, scope, operation="o-1")
     recent = await append(session_memory, scope, operation=f"o-{REMEMBERED_OPERATIONS - TOLD_IN_FULL + 1}")
-    elsewhere = await append(session_memory, replace(scope, session_id="another"), operation="o-1")
+    elsewhere = await append(session_memory, another, operation="o-1")
 
     assert (oldest.repeated, oldest.count) == (True, 2)
     assert len(recent.trimmed) == 1
@@ -163,7 +169,11 @@ async def test_an_operation_id_that_cannot_be_kept_is_refused(
 ) -> None:
     with pytest.raises(InvalidRequestError, match="operation_id"):
         await session_memory.append(
-            scope, a_turn(), operation_id=operation, tier=Tier.STANDARD, limits=Limits(), now=NOW
+            scope, a_turn(), operation_id=operation, tier=Tier.STANDARD, limits=Limits(), now=NOW, epoch=EPOCH
+        )
+    with pytest.raises(InvalidRequestError, match="operation_id"):
+        await session_memory.note(
+            scope, a_turn(), operation_id=operation, tier=Tier.STANDARD, limits=Limits(), now=NOW, epoch=EPOCH
         )
 
 
@@ -179,11 +189,11 @@ async def test_the_least_important_turn_makes_way_and_the_first_and_the_last_sta
 
     answers = [await append(session_memory, scope, turn, limits=Limits(tokens=35)) for turn in turns]
 
-    copy = await session_memory.load(scope)
-    assert copy is not None
+    copy = await served(session_memory, scope)
     assert [turn.content for turn in copy.turns] == ["first", "kept", "last"]
     assert [turn.content for answer in answers for turn in answer.trimmed] == ["old small talk", "small talk"]
-    assert (copy.count, copy.tokens) == (5, 30)
+    assert (copy.count, copy.tokens, copy.total_tokens) == (5, 30, 50)
+    assert copy.gap == turns[3].id
 
 
 async def test_the_first_and_the_last_stay_even_if_they_are_over_the_budget(
@@ -194,8 +204,7 @@ async def test_the_first_and_the_last_stay_even_if_they_are_over_the_budget(
     for turn in turns_in_order(3):
         await append(session_memory, scope, replace(turn, token_count=5000), limits=Limits())
 
-    copy = await session_memory.load(scope)
-    assert copy is not None
+    copy = await served(session_memory, scope)
     assert [turn.content for turn in copy.turns] == ["turn 0", "turn 2"]
     assert copy.tokens == 10_000
 
@@ -208,11 +217,10 @@ async def test_no_more_turns_are_at_hand_than_allowed_but_all_are_counted(
     for _ in range(30):
         await append(session_memory, scope, a_turn(tokens=1))
 
-    copy = await session_memory.load(scope)
-    assert copy is not None
-    assert (len(copy.turns), copy.count, copy.tokens) == (20, 30, 20)
+    copy = await served(session_memory, scope)
+    assert (len(copy.turns), copy.count, copy.tokens, copy.total_tokens) == (20, 30, 20, 30)
 
 
 async def test_a_session_must_be_named(session_memory: SessionMemory) -> None:
     with pytest.raises(InvalidRequestError, match="session"):
-        await session_memory.load(Scope("ana"))
+        await session_memory.load(Scope("ana"), epoch=EPOCH)

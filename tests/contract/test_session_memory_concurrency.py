@@ -6,11 +6,24 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, SessionCopy
-from mcp_memory_server.domain.sessions import Limits, Tier
+from mcp_memory_server.domain.session_copies import Appended, NoCopy
+from mcp_memory_server.domain.sessions import Limits
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
-from tests.contract.session_stores import NOW, SessionStore, a_turn, append, begin, new_scope, turns_in_order, watching
+from tests.contract.session_stores import (
+    EPOCH,
+    SessionStore,
+    a_turn,
+    append,
+    begin,
+    copy_of,
+    fill,
+    new_scope,
+    served,
+    try_to_append,
+    turns_in_order,
+    watching,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -33,8 +46,7 @@ async def test_two_hundred_appends_at_once_are_all_counted_and_stay_within_the_b
         running = [threads.submit(asyncio.run, run(number)) for number in range(len(clients))]
         answers = [answer for one in running for answer in await asyncio.wrap_future(one)]
 
-    copy = await clients[0].load(scope)
-    assert copy is not None
+    copy = await served(clients[0], scope)
     assert sorted(answer.count for answer in answers) == list(range(1, WRITERS + 1))
     assert len({answer.turn_id for answer in answers}) == WRITERS
     assert [answer.turn_id for answer in sorted(answers, key=lambda answer: answer.count)] == sorted(
@@ -57,14 +69,13 @@ async def test_one_operation_sent_by_many_at_once_is_one_turn(
         *(append(client, scope, operation="once") for client in (session_memory, other_client) * 10)
     )
 
-    copy = await session_memory.load(scope)
-    assert copy is not None
+    copy = await served(session_memory, scope)
     assert len(copy.turns) == 1
     assert [answer.repeated for answer in answers].count(False) == 1
     assert len({answer.turn_id for answer in answers}) == 1
 
 
-async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_misses_a_turn(
+async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_misses_a_turn_or_counts_one_twice(
     session_memory: SessionMemory, other_client: SessionMemory
 ) -> None:
     async def race() -> None:
@@ -73,18 +84,17 @@ async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_miss
 
         async def write() -> None:
             for turn in turns[2:]:
-                await append(session_memory, scope, turn)
+                if await try_to_append(session_memory, scope, turn) is None:
+                    await append(session_memory, scope, turn, after=table[-1].id)
                 table.append(turn)
 
-        async def fill() -> bool:
-            known = list(table)
-            return await other_client.fill(scope, known, count=len(known), tier=Tier.STANDARD, now=NOW)
+        async def load_and_fill() -> None:
+            found = await other_client.load(scope, epoch=EPOCH)
+            if isinstance(found, NoCopy):
+                assert await fill(other_client, scope, copy_of(list(table)), found.token)
 
-        await asyncio.gather(write(), *(fill() for _ in range(3)))
-        copy = await session_memory.load(scope)
-        assert copy is None or (copy.turns, copy.count) == (tuple(turns), 6)
-        assert await fill()
-        assert await session_memory.load(scope) == SessionCopy(tuple(turns), 6, 60)
+        await asyncio.gather(write(), *(load_and_fill() for _ in range(3)))
+        assert await served(session_memory, scope) == copy_of(turns)
 
     await asyncio.gather(*(race() for _ in range(30)))
 
@@ -102,10 +112,9 @@ def test_one_memory_may_be_used_from_one_event_loop_after_another(
 
     asyncio.run(begin(memory, scope))
     assert [asyncio.run(use(number)) for number in range(4)] == [1, 2, 3, 4]
-    copy = asyncio.run(memory.load(scope))
+    copy = asyncio.run(served(memory, scope))
     asyncio.run(memory.close())
 
-    assert copy is not None
     assert copy.count == 4
 
 

@@ -7,7 +7,7 @@ import pytest
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier, lifetime
 from mcp_memory_server.ports.session_memory import SessionMemory
-from tests.contract.session_stores import NOW, a_turn, append, begin, new_scope, turns_in_order
+from tests.contract.session_stores import EPOCH, NOW, a_turn, append, begin, copy_of, new_scope, note, turns_in_order
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ async def test_a_session_is_due_when_its_tier_and_depth_say_so(
     session_memory: SessionMemory, scope: Scope, tier: Tier, depth: int
 ) -> None:
     life = lifetime(tier, depth)
-    await session_memory.fill(scope, turns_in_order(1), count=depth - 1, tier=tier, now=NOW)
+    await begin(session_memory, scope, copy_of(turns_in_order(1), count=depth - 1), tier=tier)
 
     await append(session_memory, scope, tier=tier)
 
@@ -44,6 +44,7 @@ async def test_every_turn_moves_the_deadline(session_memory: SessionMemory, scop
 
 
 async def test_a_repeat_does_not_move_the_deadline(session_memory: SessionMemory, scope: Scope) -> None:
+    await begin(session_memory, scope)
     await append(session_memory, scope, operation="once", now=NOW)
 
     await append(session_memory, scope, operation="once", now=NOW + timedelta(minutes=20))
@@ -52,7 +53,7 @@ async def test_a_repeat_does_not_move_the_deadline(session_memory: SessionMemory
 
 
 async def test_filling_gives_a_session_its_deadline(session_memory: SessionMemory, scope: Scope) -> None:
-    await session_memory.fill(scope, turns_in_order(2), count=10, tier=Tier.STANDARD, now=NOW)
+    await begin(session_memory, scope, copy_of(turns_in_order(2), count=10))
 
     assert not await is_due(session_memory, scope, timedelta(minutes=45) - MOMENT)
     assert await is_due(session_memory, scope, timedelta(minutes=45))
@@ -62,7 +63,7 @@ async def test_the_longest_overdue_comes_first_and_no_more_than_asked_for(sessio
     long_ago = NOW - timedelta(days=30)  # nothing of another test is as late
     scopes = [new_scope() for _ in range(20)]
     for number, one in enumerate(scopes):
-        await append(session_memory, one, now=long_ago + timedelta(seconds=(number * 7) % 20))
+        await append(session_memory, one, after="", now=long_ago + timedelta(seconds=(number * 7) % 20))
     expected = [scopes[number] for number in sorted(range(20), key=lambda number: (number * 7) % 20)]
 
     due = await session_memory.due(NOW - timedelta(days=29), limit=8)
@@ -73,7 +74,7 @@ async def test_the_longest_overdue_comes_first_and_no_more_than_asked_for(sessio
 
 
 async def test_a_due_session_stays_due_until_it_is_dropped(session_memory: SessionMemory, scope: Scope) -> None:
-    await append(session_memory, scope)
+    await append(session_memory, scope, after="")
 
     assert await is_due(session_memory, scope, timedelta(hours=3))
     assert await is_due(session_memory, scope, timedelta(hours=3))
@@ -83,8 +84,33 @@ async def test_a_due_session_stays_due_until_it_is_dropped(session_memory: Sessi
 
 
 async def test_a_session_that_is_due_may_go_on(session_memory: SessionMemory, scope: Scope) -> None:
-    await append(session_memory, scope)
+    await append(session_memory, scope, after="")
 
-    await append(session_memory, scope, now=NOW + timedelta(hours=1))
+    await append(session_memory, scope, after="", now=NOW + timedelta(hours=1))
 
     assert not await is_due(session_memory, scope, timedelta(hours=1))
+
+
+async def test_what_joins_a_copy_counts_for_its_depth(session_memory: SessionMemory, scope: Scope) -> None:
+    turns = turns_in_order(10)
+    await append(session_memory, scope, turns[9], after=turns[8].id)
+
+    await begin(session_memory, scope, copy_of(turns[:9]))
+
+    assert not await is_due(session_memory, scope, lifetime(Tier.STANDARD, 10) - MOMENT)
+    assert await is_due(session_memory, scope, lifetime(Tier.STANDARD, 10))
+
+
+async def test_a_copy_that_was_only_asked_for_has_no_deadline(session_memory: SessionMemory, scope: Scope) -> None:
+    await session_memory.load(scope, epoch=EPOCH)
+
+    assert not await is_due(session_memory, scope, timedelta(days=1))
+
+
+async def test_a_noted_turn_moves_the_deadline(session_memory: SessionMemory, scope: Scope) -> None:
+    await begin(session_memory, scope)
+
+    await note(session_memory, scope, a_turn(), now=NOW + timedelta(minutes=20))
+
+    assert not await is_due(session_memory, scope, timedelta(minutes=50) - MOMENT)
+    assert await is_due(session_memory, scope, timedelta(minutes=50))

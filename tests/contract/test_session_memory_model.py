@@ -12,7 +12,7 @@ from mcp_memory_server.domain.sessions import Limits, Weight, trimmed
 from mcp_memory_server.domain.turns import Turn
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
-from tests.contract.session_stores import NOW, SessionStore, a_turn, append, begin, new_scope
+from tests.contract.session_stores import NOW, SessionStore, a_turn, append, begin, new_scope, served
 
 EXAMPLES = 200
 
@@ -57,8 +57,7 @@ async def compare(memory: SessionMemory, turns: list[Turn], limits: Limits) -> N
         model = [one for place, one in enumerate(model) if place not in gone]
         assert (answer.count, answer.tokens) == (number + 1, sum(one.token_count for _, one in model))
 
-    copy = await memory.load(scope)
-    assert copy is not None
+    copy = await served(memory, scope)
     assert [one.id for one in copy.turns] == [turn_id for turn_id, _ in model]
     assert [one.importance for one in copy.turns] == [one.importance for _, one in model]
     assert (copy.count, copy.tokens) == (len(turns), sum(one.token_count for _, one in model))

@@ -17,7 +17,20 @@ from mcp_memory_server.domain.kept_sessions import STATE_LIFE
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier, lifetime
 from mcp_memory_server.errors import CacheUnavailableError, ConfigurationError
-from tests.contract.session_stores import NOW, PATIENCE, append, begin, turns_in_order, watching
+from tests.contract.session_stores import (
+    AT_ONCE,
+    EPOCH,
+    PATIENCE,
+    a_turn,
+    append,
+    begin,
+    copy_of,
+    note,
+    served,
+    try_to_append,
+    turns_in_order,
+    watching,
+)
 from tests.engines.servers import RedisServer, redis_server
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +40,7 @@ SECRET = "hunter2"
 
 @pytest.fixture
 async def memory(shared_redis: RedisServer) -> AsyncIterator[RedisSessionMemory]:
-    memory = open_redis(shared_redis.url, deadline=PATIENCE)
+    memory = open_redis(shared_redis.url, deadline=PATIENCE, settling=AT_ONCE)
     yield memory
     await memory.close()
 
@@ -54,13 +67,13 @@ def requests_seen(redis: Any) -> Iterator[list[str]]:
                 seen.append(command["command"].split()[0])
 
 
-async def test_append_load_fill_and_write_state_are_one_round_trip_each(
+async def test_append_load_fill_note_and_write_state_are_one_round_trip_each(
     memory: RedisSessionMemory, redis: Any, scope: Scope
 ) -> None:
     async def all_of_them() -> None:
         await begin(memory, scope)
         await append(memory, scope)
-        await memory.load(scope)
+        await note(memory, scope, a_turn())
         version = (await memory.read_state(scope)).version
         await memory.write_state(scope, "x", expected_version=version)
 
@@ -69,7 +82,7 @@ async def test_append_load_fill_and_write_state_are_one_round_trip_each(
     with requests_seen(redis) as seen:
         await all_of_them()
 
-    assert seen == ["EVALSHA", "EVALSHA", "EVALSHA", "HMGET", "EVALSHA"]
+    assert seen == ["EVALSHA", "EVALSHA", "EVALSHA", "EVALSHA", "HMGET", "EVALSHA"]
 
 
 async def test_scripts_that_the_server_forgot_are_sent_again(
@@ -86,7 +99,7 @@ async def test_scripts_that_the_server_forgot_are_sent_again(
 async def test_a_session_lives_as_long_as_its_tier_and_depth_say(
     memory: RedisSessionMemory, redis: Any, scope: Scope, tier: Tier, depth: int
 ) -> None:
-    await memory.fill(scope, turns_in_order(1), count=depth - 1, tier=tier, now=NOW)
+    await begin(memory, scope, copy_of(turns_in_order(1), count=depth - 1), tier=tier)
     await append(memory, scope, tier=tier)
 
     left = timedelta(milliseconds=redis.pttl(keys_of(scope).session))
@@ -102,9 +115,19 @@ async def test_a_state_lives_two_hours_from_the_last_turn_or_write(
     assert STATE_LIFE - timedelta(minutes=1) < timedelta(milliseconds=redis.pttl(key)) <= timedelta(hours=2)
 
     redis.expire(key, 60)
-    await append(memory, scope)
+    await append(memory, scope, after="")
 
     assert redis.ttl(key) > 7000
+
+
+async def test_a_copy_that_was_only_asked_for_lives_as_long_as_a_new_session(
+    memory: RedisSessionMemory, redis: Any, scope: Scope
+) -> None:
+    await memory.load(scope, epoch=EPOCH)
+
+    left = timedelta(milliseconds=redis.pttl(keys_of(scope).session))
+
+    assert lifetime(Tier.STANDARD, 0) - timedelta(minutes=1) < left <= lifetime(Tier.STANDARD, 0)
 
 
 async def test_an_evicted_session_is_gone_as_a_whole_and_can_be_filled_again(
@@ -114,40 +137,39 @@ async def test_an_evicted_session_is_gone_as_a_whole_and_can_be_filled_again(
     await append(memory, scope)
     redis.delete(keys_of(scope).session)
 
-    assert await memory.load(scope) is None
-    await append(memory, scope)
-    assert await memory.load(scope) is None
+    assert await try_to_append(memory, scope) is None
+    await begin(memory, scope, copy_of((), count=1))
+    assert (await served(memory, scope)).count == 1
 
 
 async def test_a_copy_that_cannot_be_read_is_none_and_can_be_filled_again(
     memory: RedisSessionMemory, redis: Any, scope: Scope
 ) -> None:
     (turn,) = turns_in_order(1)
-    await memory.fill(scope, [turn], count=1, tier=Tier.STANDARD, now=NOW)
+    await begin(memory, scope, copy_of([turn]))
     redis.hset(keys_of(scope).session, f"turn:{turn.id}", '{"role":"oracle"}')
 
-    assert await memory.load(scope) is None
-    assert await memory.fill(scope, [turn], count=1, tier=Tier.STANDARD, now=NOW)
-    assert await memory.load(scope) is not None
+    await begin(memory, scope, copy_of([turn]))
+
+    assert await served(memory, scope) == copy_of([turn])
 
 
 async def test_what_a_later_release_adds_to_a_turn_is_left_out(
     memory: RedisSessionMemory, redis: Any, scope: Scope
 ) -> None:
     (turn,) = turns_in_order(1)
-    await memory.fill(scope, [turn], count=1, tier=Tier.STANDARD, now=NOW)
+    await begin(memory, scope, copy_of([turn]))
     redis.hset(keys_of(scope).session, f"turn:{turn.id}", '{"role":"user","content":"hi","mood":"fine"}')
 
-    copy = await memory.load(scope)
+    copy = await served(memory, scope)
 
-    assert copy is not None
     assert copy.turns[0].content == "hi"
 
 
 def test_what_one_script_touches_lies_in_one_slot_and_sessions_spread_over_all_buckets() -> None:
     keys = [keys_of(Scope(f"user {number}", "{session}")) for number in range(2000)]
 
-    assert all(len({key_slot(key.encode()) for key in (one.session, one.deadlines, one.state)}) == 1 for one in keys)
+    assert all(len({key_slot(key.encode()) for key in (*one.copy, *one.outbox)}) == 1 for one in keys)
     assert len({one.deadlines for one in keys}) == BUCKETS
 
 
@@ -167,7 +189,7 @@ async def test_opening_never_fails_and_never_waits(scope: Scope) -> None:
     memory = open_redis(f"redis://:{SECRET}@127.0.0.1:1/0")
 
     with pytest.raises(CacheUnavailableError, match=r"127\.0\.0\.1:1") as failure:
-        await memory.load(scope)
+        await memory.load(scope, epoch=EPOCH)
     await memory.close()
 
     assert SECRET not in f"{failure.value!r} {failure.value.__cause__!r}"
@@ -177,21 +199,21 @@ async def test_a_cluster_that_is_not_there_is_unavailable(scope: Scope) -> None:
     memory = open_redis("redis://127.0.0.1:1?cluster=true")
 
     with pytest.raises(CacheUnavailableError):
-        await memory.load(scope)
+        await memory.load(scope, epoch=EPOCH)
     await memory.close()
 
 
 async def test_a_password_is_used_and_a_wrong_one_is_not_told(tmp_path: Path, scope: Scope) -> None:
     with redis_server(tmp_path, "--aclfile", _users(tmp_path)) as server:
-        right = open_redis(f"redis://memory:{SECRET}%40@127.0.0.1:{server.port}", deadline=PATIENCE)
-        wrong = open_redis(f"redis://memory:{SECRET}@127.0.0.1:{server.port}", deadline=PATIENCE)
+        right = open_redis(f"redis://memory:{SECRET}%40@127.0.0.1:{server.port}", deadline=PATIENCE, settling=AT_ONCE)
+        wrong = open_redis(f"redis://memory:{SECRET}@127.0.0.1:{server.port}", deadline=PATIENCE, settling=AT_ONCE)
 
         await begin(right, scope)
         await right.write_state(scope, "x", expected_version=0)
         async with watching(right, scope) as versions:
             version = await asyncio.wait_for(anext(versions), 30)
         with pytest.raises(CacheUnavailableError) as failure:
-            await wrong.load(scope)
+            await wrong.load(scope, epoch=EPOCH)
         await right.close()
         await wrong.close()
 

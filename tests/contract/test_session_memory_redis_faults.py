@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,10 +12,24 @@ from redis import Redis
 
 from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import SessionCopy
-from mcp_memory_server.domain.sessions import Tier
 from mcp_memory_server.errors import CacheUnavailableError
-from tests.contract.session_stores import NOW, PATIENCE, a_turn, append, begin, new_scope, turns_in_order, watching
+from tests.contract.session_stores import (
+    AT_ONCE,
+    EPOCH,
+    NOW,
+    PATIENCE,
+    a_turn,
+    append,
+    begin,
+    copy_of,
+    fill,
+    new_scope,
+    served,
+    token_for,
+    try_to_append,
+    turns_in_order,
+    watching,
+)
 from tests.engines.servers import RedisServer, redis_server
 from tests.engines.tcp_proxy import TcpProxy
 
@@ -27,7 +42,7 @@ SOON = 5.0
 
 @pytest.fixture
 async def memory(own_redis: RedisServer) -> AsyncIterator[RedisSessionMemory]:
-    memory = open_redis(own_redis.url, deadline=PATIENCE)
+    memory = open_redis(own_redis.url, deadline=PATIENCE, settling=AT_ONCE)
     yield memory
     await memory.close()
 
@@ -77,15 +92,14 @@ async def test_what_was_sent_to_a_hung_server_is_recognised_when_it_is_sent_agai
     await append(memory, scope, operation="once")
     await append(memory, scope, operation="once")
 
-    copy = await memory.load(scope)
+    copy = await served(memory, scope)
     await hasty.close()
-    assert copy is not None
     assert (len(copy.turns), copy.count) == (1, 1)
 
 
 async def test_a_lost_reply_and_the_same_operation_again_are_one_turn(own_redis: RedisServer, scope: Scope) -> None:
     async with TcpProxy(own_redis.port) as proxy:
-        memory = open_redis(f"redis://127.0.0.1:{proxy.port}", deadline=PATIENCE)
+        memory = open_redis(f"redis://127.0.0.1:{proxy.port}", deadline=PATIENCE, settling=AT_ONCE)
         await begin(memory, scope)
         await append(memory, scope)
         turn = a_turn("once")
@@ -95,11 +109,10 @@ async def test_a_lost_reply_and_the_same_operation_again_are_one_turn(own_redis:
             await append(memory, scope, turn, operation="once")
         again = await append(memory, scope, turn, operation="once")
 
-        copy = await memory.load(scope)
+        copy = await served(memory, scope)
         await memory.close()
     assert proxy.lost == 1
     assert again.repeated
-    assert copy is not None
     assert [one.content for one in copy.turns] == ["hello", "once"]
     assert copy.count == 2
 
@@ -109,7 +122,7 @@ async def test_a_killed_server_is_unavailable_and_is_found_again_when_it_is_back
 ) -> None:
     await begin(memory, scope)
     own_redis.kill()
-    for call in (memory.load(scope), append(memory, scope), memory.drop(scope), memory.due(NOW, limit=1)):
+    for call in (memory.load(scope, epoch=EPOCH), append(memory, scope), memory.drop(scope), memory.due(NOW, limit=1)):
         with pytest.raises(CacheUnavailableError):
             await call
 
@@ -123,76 +136,116 @@ async def test_after_a_restart_with_nothing_no_copy_is_served_until_it_is_filled
     own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
 ) -> None:
     turns = turns_in_order(3)
-    await memory.fill(scope, turns[:2], count=2, tier=Tier.STANDARD, now=NOW)
+    token = await token_for(memory, scope)
     own_redis.kill()
     own_redis.start()
 
-    assert await memory.load(scope) is None
-    await append(memory, scope, turns[2])
-    assert await memory.load(scope) is None
-    assert not await memory.fill(scope, turns[:2], count=2, tier=Tier.STANDARD, now=NOW)
-    assert await memory.fill(scope, turns, count=3, tier=Tier.STANDARD, now=NOW)
+    assert not await fill(memory, scope, copy_of(turns), token)
+    assert await try_to_append(memory, scope) is None
+    await append(memory, scope, turns[2], after=turns[1].id)
+    await begin(memory, scope, copy_of(turns[:2]))
 
-    assert await memory.load(scope) == SessionCopy(tuple(turns), 3, 30)
+    assert await served(memory, scope) == copy_of(turns)
 
 
 async def test_after_a_restart_from_an_old_snapshot_no_copy_is_served_until_it_is_filled(
     own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
 ) -> None:
     turns = turns_in_order(3)
-    await memory.fill(scope, turns[:2], count=2, tier=Tier.STANDARD, now=NOW)
+    await begin(memory, scope, copy_of(turns[:2]))
     with Redis(port=own_redis.port) as redis:
         redis.save()
     await append(memory, scope, turns[2])
     own_redis.kill()
     own_redis.start()
 
-    assert await memory.load(scope) is None
-    assert await memory.fill(scope, turns, count=3, tier=Tier.STANDARD, now=NOW)
+    assert await try_to_append(memory, scope) is None
+    await begin(memory, scope, copy_of(turns))
 
-    assert await memory.load(scope) == SessionCopy(tuple(turns), 3, 30)
+    assert await served(memory, scope) == copy_of(turns)
+
+
+async def test_a_token_of_before_a_restart_from_a_snapshot_fills_nothing(
+    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
+) -> None:
+    token = await token_for(memory, scope)
+    with Redis(port=own_redis.port) as redis:
+        redis.save()
+    own_redis.kill()
+    own_redis.start()
+
+    assert not await fill(memory, scope, copy_of(()), token)
+    assert await token_for(memory, scope) != token
 
 
 async def test_a_promoted_replica_which_may_lack_the_last_turns_serves_no_copy_until_it_is_filled(
     own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope, tmp_path: Path
 ) -> None:
-    turns = turns_in_order(2)
     (tmp_path / "replica").mkdir()
     with redis_server(tmp_path / "replica", "--replicaof", "127.0.0.1", str(own_redis.port)) as replica:
-        await memory.fill(scope, turns, count=2, tier=Tier.STANDARD, now=NOW)
-        with Redis(port=own_redis.port, socket_timeout=30) as redis:
-            assert redis.wait(1, 20_000) == 1
-        with Redis(port=replica.port) as redis:
-            redis.replicaof("NO", "ONE")
-        promoted = open_redis(replica.url, deadline=PATIENCE)
+        await begin(memory, scope, copy_of(turns_in_order(2)))
+        wait_for_the_replica(own_redis)
+        promote(replica)
+        promoted = open_redis(replica.url, deadline=PATIENCE, settling=AT_ONCE)
 
-        assert await promoted.load(scope) is None
-        await append(promoted, scope)
-        assert await promoted.load(scope) is None
+        assert await try_to_append(promoted, scope) is None
+        assert await token_for(promoted, scope)
         await promoted.close()
+
+
+async def test_a_server_that_was_away_and_is_promoted_again_does_not_serve_what_it_had_before(
+    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope, tmp_path: Path
+) -> None:
+    (tmp_path / "replica").mkdir()
+    with redis_server(tmp_path / "replica", "--replicaof", "127.0.0.1", str(own_redis.port)) as replica:
+        await begin(memory, scope)
+        wait_for_the_replica(own_redis)
+        promote(replica)
+        with Redis(port=own_redis.port) as redis:
+            redis.replicaof("127.0.0.1", str(replica.port))
+        wait_for_the_replica(replica)
+        promote(own_redis)
+
+        assert await try_to_append(memory, scope) is None
+        assert await token_for(memory, scope)
 
 
 async def test_a_full_server_refuses_a_turn_changes_nothing_and_still_lets_go(
     own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
 ) -> None:
-    (turn,) = turns_in_order(1)
-    await memory.fill(scope, [turn], count=1, tier=Tier.STANDARD, now=NOW)
-    before = await memory.load(scope)
+    copy = copy_of(turns_in_order(1))
+    await begin(memory, scope, copy)
     with Redis(port=own_redis.port) as redis:
         redis.config_set("maxmemory", 1)
 
         with pytest.raises(CacheUnavailableError):
             await append(memory, scope)
         with pytest.raises(CacheUnavailableError):
-            await begin(memory, new_scope())
+            await append(memory, scope, after="", epoch=EPOCH + 1)
+        with pytest.raises(CacheUnavailableError):
+            await memory.load(scope, epoch=EPOCH + 1)
+        with pytest.raises(CacheUnavailableError):
+            await memory.load(new_scope(), epoch=EPOCH)
         with pytest.raises(CacheUnavailableError):
             await memory.write_state(scope, "x", expected_version=0)
-        assert await memory.load(scope) == before
+        assert await served(memory, scope) == copy
         await memory.drop(scope)
-        assert await memory.load(scope) is None
+        assert await try_to_append(memory, scope) is None
 
         redis.config_set("maxmemory", 0)
+    await begin(memory, scope)
     assert (await append(memory, scope)).count == 1
+
+
+def wait_for_the_replica(server: RedisServer) -> None:
+    with Redis(port=server.port, socket_timeout=30) as redis:
+        redis.set("the last write", 1)
+        assert redis.wait(1, 20_000) == 1
+
+
+def promote(server: RedisServer) -> None:
+    with Redis(port=server.port) as redis:
+        redis.replicaof("NO", "ONE")
 
 
 async def test_a_watcher_survives_a_restart_of_the_server(
@@ -215,7 +268,7 @@ async def test_a_watcher_survives_a_restart_of_the_server(
 
 async def test_a_watcher_finds_the_server_when_it_comes_up_later(own_redis: RedisServer, scope: Scope) -> None:
     own_redis.kill()
-    memory = open_redis(own_redis.url, deadline=PATIENCE)
+    memory = open_redis(own_redis.url, deadline=PATIENCE, settling=AT_ONCE)
     async with watching(memory, scope) as versions:
         waiting = asyncio.create_task(anext(versions))
         own_redis.start()
@@ -230,7 +283,7 @@ async def test_a_watcher_finds_the_server_when_it_comes_up_later(own_redis: Redi
 async def test_closing_does_not_wait_for_a_hung_server(own_redis: RedisServer, scope: Scope) -> None:
     memory = open_redis(own_redis.url, deadline=DEADLINE)
     own_redis.freeze()
-    waiting = asyncio.create_task(memory.load(scope))
+    waiting = asyncio.create_task(memory.load(scope, epoch=EPOCH))
     await asyncio.sleep(0)
     begun = time.monotonic()
 
@@ -238,6 +291,6 @@ async def test_closing_does_not_wait_for_a_hung_server(own_redis: RedisServer, s
 
     took = time.monotonic() - begun
     own_redis.thaw()
-    with pytest.raises(CacheUnavailableError):
+    with suppress(CacheUnavailableError):  # unless it answers in time after all
         await waiting
     assert took < SOON

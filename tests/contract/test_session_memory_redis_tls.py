@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from mcp_memory_server.adapters.redis.session_memory import open_redis
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import CacheUnavailableError
-from tests.contract.session_stores import PATIENCE, append, begin, watching
+from tests.contract.session_stores import AT_ONCE, EPOCH, PATIENCE, append, begin, served, watching
 from tests.engines.servers import RedisServer
 from tests.engines.tcp_proxy import TcpProxy
 
@@ -51,18 +51,19 @@ def tls_with(certificate: Path) -> ssl.SSLContext:
 
 async def test_sessions_and_news_go_through_tls(shared_redis: RedisServer, certificate: Path, scope: Scope) -> None:
     async with TcpProxy(shared_redis.port, tls=tls_with(certificate)) as proxy:
-        memory = open_redis(f"rediss://127.0.0.1:{proxy.port}/0?ssl_ca_certs={certificate}", deadline=PATIENCE)
+        memory = open_redis(
+            f"rediss://127.0.0.1:{proxy.port}/0?ssl_ca_certs={certificate}", deadline=PATIENCE, settling=AT_ONCE
+        )
 
         await begin(memory, scope)
         await append(memory, scope)
         await memory.write_state(scope, "x", expected_version=0)
         async with watching(memory, scope) as versions:
             version = await asyncio.wait_for(anext(versions), 30)
-        copy = await memory.load(scope)
+        copy = await served(memory, scope)
 
         await memory.close()
     assert version == 1
-    assert copy is not None
     assert copy.count == 1
 
 
@@ -70,10 +71,10 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(
     shared_redis: RedisServer, certificate: Path, scope: Scope
 ) -> None:
     async with TcpProxy(shared_redis.port, tls=tls_with(certificate)) as proxy:
-        memory = open_redis(f"rediss://127.0.0.1:{proxy.port}/0", deadline=PATIENCE)
+        memory = open_redis(f"rediss://127.0.0.1:{proxy.port}/0", deadline=PATIENCE, settling=AT_ONCE)
 
         with pytest.raises(CacheUnavailableError):
-            await memory.load(scope)
+            await memory.load(scope, epoch=EPOCH)
 
         await memory.close()
 
@@ -82,5 +83,5 @@ async def test_a_server_without_tls_is_unavailable(shared_redis: RedisServer, sc
     memory = open_redis(f"rediss://127.0.0.1:{shared_redis.port}", deadline=timedelta(seconds=2))
 
     with pytest.raises(CacheUnavailableError):
-        await memory.load(scope)
+        await memory.load(scope, epoch=EPOCH)
     await memory.close()

@@ -15,6 +15,7 @@ from redis.backoff import NoBackoff
 from redis.connection import ConnectionPool, parse_url
 from redis.retry import Retry
 
+from mcp_memory_server.adapters.redis.keys import SPACE
 from mcp_memory_server.errors import ConfigurationError
 
 Client: TypeAlias = Redis | RedisCluster
@@ -33,13 +34,16 @@ class RedisAddress:
     port: int
     url: str = field(repr=False)
     is_cluster: bool = False
+    space: str = SPACE
 
     def __str__(self) -> str:
         return f"Redis at {self.host}:{self.port}"
 
 
-def redis_address(url: str) -> RedisAddress:
+def redis_address(url: str, namespace: str = "") -> RedisAddress:
     """Read an address such as ``rediss://user:password@host:6379/0?cluster=true``.
+
+    Memories with different namespaces know nothing of each other.
 
     Raises:
         ConfigurationError: It is none. The message does not repeat it: it may hold a password.
@@ -55,7 +59,8 @@ def redis_address(url: str) -> RedisAddress:
         raise _not_an_address() from None
     if parts.scheme not in _SCHEMES or not parts.hostname or cluster not in _YES + _NO:
         raise _not_an_address()
-    return RedisAddress(parts.hostname, port, address, is_cluster=cluster in _YES)
+    space = f"{SPACE}-{namespace}" if namespace else SPACE
+    return RedisAddress(parts.hostname, port, address, is_cluster=cluster in _YES, space=space)
 
 
 def connector(address: RedisAddress, deadline: timedelta, most_at_once: int) -> Callable[[], Client]:
@@ -82,7 +87,7 @@ def listening_place(address: RedisAddress, client: Client) -> tuple[str, int]:
 
 
 def listener(address: RedisAddress, place: tuple[str, int], deadline: timedelta) -> redis_asyncio.Redis:
-    """Return a client for listening, of this event loop only. Whoever asked for it closes it, and sets its deadlines."""
+    """Return a client for listening, of this event loop only. Whoever asked for it closes it and sets its deadlines."""
     options = {**parse_asyncio_url(address.url), **_patience(deadline), "host": place[0], "port": place[1]}
     # With a timeout of its own for sending, the client may lose a cancellation in Python 3.11, and listen for ever.
     options["socket_timeout"] = None

@@ -16,6 +16,8 @@ from mcp_memory_server.errors import CacheUnavailableError
 R = TypeVar("R")
 
 MAX_REQUESTS_AT_ONCE = 32
+WAITING = 1.6
+"""How many times its deadline a call may take in all."""
 
 FOREIGN_ERRORS = (RedisError, RedisClusterException, OSError)
 """Everything that the client raises, the errors of sockets and of TLS included."""
@@ -41,9 +43,10 @@ class Calls:
         Raises:
             CacheUnavailableError: There was no answer in time, or it was a refusal.
         """
-        seconds = self.deadline.total_seconds()
+        # The socket has the deadline as its timeout. This one is for what has none, such as waiting for a thread: a
+        # burst of calls must not be taken for a server that does not answer.
+        seconds = WAITING * self.deadline.total_seconds()
         try:
-            # The socket has its own timeouts, but waiting for a thread and looking up a name have none.
             async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(self._submit(work))
         except TimeoutError as error:

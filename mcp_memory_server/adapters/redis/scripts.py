@@ -1,5 +1,6 @@
 """The scripts that run in Redis, each of them all or nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
@@ -8,10 +9,18 @@ from typing import Any
 from redis.exceptions import NoScriptError
 
 from mcp_memory_server.adapters.redis.address import Client
-from mcp_memory_server.adapters.redis.keys import SessionKeys
 
 _FOLDER = Path(__file__).with_name("lua")
-_SHARED = (_FOLDER / "session.lua").read_text()
+
+Argument = str | float
+
+
+@dataclass(frozen=True)
+class Request:
+    """The keys that a script touches, all of one slot, and what it is told."""
+
+    keys: Sequence[str]
+    arguments: Sequence[Argument]
 
 
 @dataclass(frozen=True)
@@ -21,22 +30,46 @@ class Script:
     text: str
     digest: str
 
-    def run(self, client: Client, keys: SessionKeys, *arguments: str | float) -> Any:
+    def run(self, client: Client, keys: Sequence[str], *arguments: Argument) -> Any:
         """Return the script's answer, in one round trip once the server knows it."""
-        sent = (3, keys.session, keys.deadlines, keys.state, *arguments)
         try:
-            return client.evalsha(self.digest, *sent)
+            return client.evalsha(self.digest, len(keys), *keys, *arguments)
         except NoScriptError:
-            return client.eval(self.text, *sent)  # the server knows it from now on
+            return client.eval(self.text, len(keys), *keys, *arguments)  # the server knows it from now on
+
+    def run_together(self, client: Client, requests: Sequence[Request]) -> list[Any]:
+        """Return the script's answer to each request, all of them in one round trip to each server."""
+        together = client.pipeline(transaction=False)
+        for one in requests:
+            together.execute_command("EVALSHA", self.digest, len(one.keys), *one.keys, *one.arguments)
+        answers = together.execute(raise_on_error=False) if requests else []
+        return [self._checked(client, one, answer) for one, answer in zip(requests, answers, strict=True)]
+
+    def _checked(self, client: Client, request: Request, answer: Any) -> Any:
+        if isinstance(answer, NoScriptError):
+            return self.run(client, request.keys, *request.arguments)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
-def _script(name: str) -> Script:
-    text = _SHARED + (_FOLDER / f"{name}.lua").read_text()
+def _script(name: str, *shared: str) -> Script:
+    text = "".join((_FOLDER / f"{part}.lua").read_text() for part in ("server", *shared, name))
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-APPEND = _script("append")
-LOAD = _script("load")
-FILL = _script("fill")
-DROP = _script("drop")
-WRITE_STATE = _script("write_state")
+APPEND = _script("append", "session", "adding", "outbox")
+NOTE = _script("note", "session", "adding")
+LOAD = _script("load", "session")
+FILL = _script("fill", "session")
+DROP = _script("drop", "session")
+WRITE_STATE = _script("write_state", "session")
+
+ENQUEUE = _script("enqueue", "outbox")
+WAITING = _script("waiting", "outbox")
+LOOK = _script("look", "outbox", "leasing")
+CLAIM = _script("claim", "outbox", "leasing")
+REMOVE = _script("remove", "outbox", "leasing")
+PUT_OFF = _script("put_off", "outbox", "leasing")
+RELEASE = _script("release", "outbox", "leasing")
+ERASE = _script("erase", "outbox", "leasing")

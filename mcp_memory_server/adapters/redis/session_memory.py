@@ -1,6 +1,7 @@
 """The session memory in Redis. See keys.py for where a session lies, and lua/session.lua for how."""
 
 import json
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,137 +9,198 @@ from typing import Any
 from mcp_memory_server.adapters.redis.address import Client, redis_address
 from mcp_memory_server.adapters.redis.calls import Calls
 from mcp_memory_server.adapters.redis.keys import BUCKETS, deadlines_key, keys_of, scope_of
-from mcp_memory_server.adapters.redis.scripts import APPEND, DROP, FILL, LOAD, WRITE_STATE
+from mcp_memory_server.adapters.redis.scripts import APPEND, DROP, FILL, LOAD, NOTE, WRITE_STATE, Argument
+from mcp_memory_server.adapters.redis.times import microseconds, milliseconds, moment
 from mcp_memory_server.adapters.redis.watching import versions
 from mcp_memory_server.domain.items import check_operation_id
 from mcp_memory_server.domain.kept_sessions import (
+    MOST_RECORDED,
     REMEMBERED_OPERATIONS,
     STATE_LIFE,
     TOLD_IN_FULL,
+    check_after,
     state_text,
     turn_from,
     turn_text,
 )
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import LIVES, Limits, Tier, lifetime
+from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
+from mcp_memory_server.domain.sessions import LIVES, SETTLING, Limits, Tier
 from mcp_memory_server.domain.turns import LIFE, Turn
 from mcp_memory_server.errors import CacheUnavailableError, ConflictError
 
-DEADLINE = timedelta(milliseconds=250)
+DEADLINE = timedelta(milliseconds=180)
+
+_NOT_SAID = "-"
 
 
-def open_redis(url: str, *, deadline: timedelta = DEADLINE) -> "RedisSessionMemory":
+def open_redis(
+    url: str, *, namespace: str = "", deadline: timedelta = DEADLINE, settling: timedelta = SETTLING
+) -> "RedisSessionMemory":
     """Return the session memory in this Redis: ``redis://``, ``rediss://`` for TLS, ``?cluster=true`` for a cluster.
 
-    Nothing is sent before it is used, so that a Redis which is down now may come up later.
+    Several memories can share a Redis, each under a namespace of its own. Nothing is sent before it is used, so that a
+    Redis which is down now may come up later.
 
     Raises:
         ConfigurationError: The address cannot be one.
     """
-    return RedisSessionMemory(Calls(redis_address(url), deadline))
+    return RedisSessionMemory(Calls(redis_address(url, namespace), deadline), settling)
 
 
 class RedisSessionMemory:
     """Answers the session memory's port; every method is one round trip."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, calls: Calls, settling: timedelta) -> None:
+        self.calls = calls
+        self._settling = milliseconds(settling)
 
     async def append(
-        self, scope: Scope, turn: Turn, *, operation_id: str, tier: Tier, limits: Limits, now: datetime
-    ) -> Appended:
-        """See the port."""
-        check_operation_id(operation_id)
-        keys, life = keys_of(scope), LIVES[tier]
+        self,
+        scope: Scope,
+        turn: Turn,
+        *,
+        operation_id: str,
+        tier: Tier,
+        limits: Limits,
+        now: datetime,
+        epoch: int,
+        after: str | None = None,
+        enqueue: bool = False,
+    ) -> Appended | None:
+        """See the port. The outbox is that of `RedisOutbox` in the same Redis."""
+        check_after(after)
+        keys = keys_of(scope, self.calls.address.space)
         arguments = (
-            *(operation_id, turn.id, turn_text(turn), turn.token_count, repr(float(turn.importance))),
-            *(limits.tokens, limits.turns),
-            *(life.from_turns, _milliseconds(life.at_first), _milliseconds(life.later)),
-            *(REMEMBERED_OPERATIONS, TOLD_IN_FULL),
-            *(_moment(now), _milliseconds(STATE_LIFE), _milliseconds(LIFE), keys.member),
+            *_adding(turn, operation_id, limits, tier, epoch),
+            *_living(now, keys.member),
+            _NOT_SAID if after is None else after,
+            microseconds(now) if enqueue else _NOT_SAID,
         )
-        repeated, turn_id, count, tokens, *gone = await self._calls.run(
-            lambda client: APPEND.run(client, keys, *arguments)
-        )
+        answer = await self.calls.run(lambda client: APPEND.run(client, (*keys.copy, *keys.outbox), *arguments))
+        if answer is None:
+            return None
+        repeated, turn_id, count, tokens, *gone = answer
         return Appended(turn_id, int(count), int(tokens), repeated=bool(repeated), trimmed=self._readable(gone))
 
-    async def load(self, scope: Scope) -> SessionCopy | None:
-        """See the port. A copy that cannot be read is none."""
-        keys = keys_of(scope)
-        found = await self._calls.run(lambda client: LOAD.run(client, keys))
-        if found is None:
-            return None
-        count, tokens, *turns = found
+    async def load(self, scope: Scope, *, epoch: int) -> SessionCopy | NoCopy:
+        """See the port. A copy that cannot be read is forgotten."""
         try:
-            return SessionCopy(_turns(turns), int(count), int(tokens))
+            return await self._load(scope, epoch)
         except ValueError:
-            return None
+            return await self._load(scope, epoch, cannot_be_read=True)
 
-    async def fill(self, scope: Scope, turns: Sequence[Turn], *, count: int, tier: Tier, now: datetime) -> bool:
+    async def fill(
+        self, scope: Scope, copy: SessionCopy, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+    ) -> bool:
         """See the port."""
-        keys = keys_of(scope)
-        index = "".join(f"{turn.id} {turn.token_count} {float(turn.importance)!r}\n" for turn in turns)
+        keys = keys_of(scope, self.calls.address.space)
+        index = "".join(f"{turn.id} {turn.token_count} {float(turn.importance)!r}\n" for turn in copy.turns)
         arguments = (
-            *(count, sum(turn.token_count for turn in turns), index),
-            *(_moment(now), _milliseconds(lifetime(tier, count)), _milliseconds(STATE_LIFE), _milliseconds(LIFE)),
-            *(keys.member, REMEMBERED_OPERATIONS),
-            *(part for turn in turns for part in (turn.id, turn_text(turn))),
+            *(epoch, token, self._settling),
+            *(copy.count, copy.total_tokens, copy.gap, state_text(copy.summary)),
+            *_rules(limits, tier),
+            *_living(now, keys.member),
+            index,
+            *(part for turn in copy.turns for part in (turn.id, turn_text(turn))),
         )
-        return bool(await self._calls.run(lambda client: FILL.run(client, keys, *arguments)))
+        return bool(await self.calls.run(lambda client: FILL.run(client, keys.copy, *arguments)))
+
+    async def note(
+        self, scope: Scope, turn: Turn, *, operation_id: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+    ) -> None:
+        """See the port."""
+        keys = keys_of(scope, self.calls.address.space)
+        arguments = (*_adding(turn, operation_id, limits, tier, epoch), *_living(now, keys.member))
+        await self.calls.run(lambda client: NOTE.run(client, keys.copy, *arguments))
 
     async def drop(self, scope: Scope) -> None:
         """See the port."""
-        keys = keys_of(scope)
-        await self._calls.run(lambda client: DROP.run(client, keys, keys.member, keys.channel))
+        keys = keys_of(scope, self.calls.address.space)
+        await self.calls.run(lambda client: DROP.run(client, keys.copy, keys.member, keys.channel))
 
     async def read_state(self, scope: Scope) -> SharedState:
         """See the port."""
-        keys = keys_of(scope)
-        version, value = await self._calls.run(lambda client: _state(client, keys.state, "version", "value"))
+        keys = keys_of(scope, self.calls.address.space)
+        version, value = await self.calls.run(lambda client: _state(client, keys.state, "version", "value"))
         return SharedState(None, 0) if version is None else SharedState(json.loads(value), int(version))
 
     async def write_state(self, scope: Scope, value: Any, *, expected_version: int) -> int:
         """See the port."""
-        keys, text = keys_of(scope), state_text(value)
-        arguments = (expected_version, text, _milliseconds(STATE_LIFE), keys.channel)
-        version: int = await self._calls.run(lambda client: WRITE_STATE.run(client, keys, *arguments))
+        keys, text = keys_of(scope, self.calls.address.space), state_text(value)
+        arguments = (expected_version, text, milliseconds(STATE_LIFE), keys.channel)
+        version: int = await self.calls.run(lambda client: WRITE_STATE.run(client, keys.copy, *arguments))
         if not version:
             raise ConflictError(f"the shared state is no longer at version {expected_version}; read it again")
         return version
 
     def watch_state(self, scope: Scope) -> AsyncIterator[int]:
         """See the port. A version that is there at the start is told at once; losing the server is survived."""
-        keys = keys_of(scope)
+        keys = keys_of(scope, self.calls.address.space)
 
         async def current() -> int:
-            (version,) = await self._calls.run(lambda client: _state(client, keys.state, "version"))
+            (version,) = await self.calls.run(lambda client: _state(client, keys.state, "version"))
             return int(version or 0)
 
-        return versions(self._calls, keys.channel, current)
+        return versions(self.calls, keys.channel, current)
 
     async def due(self, now: datetime, *, limit: int) -> Sequence[Scope]:
         """See the port."""
-        moment = _moment(now)
+        until = moment(now)
 
         def read(client: Client) -> list[list[tuple[str, float]]]:
             together = client.pipeline(transaction=False)
             for bucket in range(BUCKETS):
-                together.zrangebyscore(deadlines_key(bucket), "-inf", moment, start=0, num=limit, withscores=True)
+                together.zrangebyscore(
+                    deadlines_key(bucket, self.calls.address.space), "-inf", until, start=0, num=limit, withscores=True
+                )
             return together.execute()
 
-        found = [entry for bucket in await self._calls.run(read) for entry in bucket]
+        found = [entry for bucket in await self.calls.run(read) for entry in bucket]
         return [scope_of(member) for member, _ in sorted(found, key=lambda entry: (entry[1], entry[0]))[:limit]]
 
     async def close(self) -> None:
         """See the port."""
-        await self._calls.close()
+        await self.calls.close()
+
+    async def _load(self, scope: Scope, epoch: int, *, cannot_be_read: bool = False) -> SessionCopy | NoCopy:
+        keys, life = keys_of(scope, self.calls.address.space), milliseconds(LIVES[Tier.STANDARD].at_first)
+        arguments = (epoch, _new_token(), life, self._settling, int(cannot_be_read))
+        is_whole, *found = await self.calls.run(lambda client: LOAD.run(client, keys.copy, *arguments))
+        if not is_whole:
+            token, may_be_filled = found
+            return NoCopy(token, may_be_filled=bool(may_be_filled))
+        count, tokens, total, summary, gap, *turns = found
+        return SessionCopy(_turns(turns), int(count), int(tokens), int(total), json.loads(summary), gap)
 
     def _readable(self, parts: Sequence[str]) -> tuple[Turn, ...]:
         try:
             return _turns(parts)
         except ValueError as error:
-            raise CacheUnavailableError(f"{self._calls.address} holds a turn that cannot be read") from error
+            raise CacheUnavailableError(f"{self.calls.address} holds a turn that cannot be read") from error
+
+
+def _adding(turn: Turn, operation_id: str, limits: Limits, tier: Tier, epoch: int) -> tuple[Argument, ...]:
+    check_operation_id(operation_id)
+    return (
+        *(epoch, _new_token(), operation_id),
+        *(turn.id, turn_text(turn), turn.token_count, repr(float(turn.importance))),
+        *_rules(limits, tier),
+        *(REMEMBERED_OPERATIONS, TOLD_IN_FULL, MOST_RECORDED),
+    )
+
+
+def _rules(limits: Limits, tier: Tier) -> tuple[Argument, ...]:
+    life = LIVES[tier]
+    return (limits.tokens, limits.turns, life.from_turns, milliseconds(life.at_first), milliseconds(life.later))
+
+
+def _living(now: datetime, member: str) -> tuple[Argument, ...]:
+    return (moment(now), milliseconds(STATE_LIFE), milliseconds(LIFE), member)
+
+
+def _new_token() -> str:
+    return uuid.uuid4().hex
 
 
 def _turns(parts: Sequence[str]) -> tuple[Turn, ...]:
@@ -148,11 +210,3 @@ def _turns(parts: Sequence[str]) -> tuple[Turn, ...]:
 def _state(client: Client, key: str, *names: str) -> list[Any]:
     found: Any = client.hmget(key, list(names))
     return found
-
-
-def _moment(now: datetime) -> int:
-    return round(now.timestamp() * 1000)
-
-
-def _milliseconds(duration: timedelta) -> int:
-    return duration // timedelta(milliseconds=1)

@@ -1,22 +1,16 @@
 """The database file: made whole or not at all, and refused, untouched, when it is not ours or is damaged."""
 
-import os
 import sqlite3
-import struct
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
+from mcp_memory_server.adapters.sqlite.making import header_of, make_file
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS
 from mcp_memory_server.errors import ConfigurationError, TableDamagedError
 
 APPLICATION_ID = 0x4D656D31  # "Mem1" in the file's header tells our files from anyone else's
 FORMAT = 1
 BUSY_TIMEOUT_SECONDS = 20.0
-
-_MAGIC = b"SQLite format 3\x00"
-_HEADER_BYTES = 100
-_OWNER_ONLY_FILE = 0o600
-_OWNER_ONLY_FOLDER = 0o700
 
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
@@ -49,8 +43,10 @@ def prepare_file(path: Path) -> None:
     """
     try:
         if not path.exists():
-            _create(path)
+            make_file(path, _SCHEMA + INDEX)
         _check_header(path)
+    except sqlite3.Error as error:
+        raise ConfigurationError(f"cannot make the memory file {str(path)!r}: {error}") from error
     except OSError as error:
         raise ConfigurationError(
             f"cannot use {str(path)!r} as the memory file: {error.strerror}. Set "
@@ -82,46 +78,17 @@ def primary_code(error: Exception) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def _create(path: Path) -> None:
-    """Build the file under another name and link it into place, so that no process ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=_OWNER_ONLY_FOLDER)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY_FILE))
-    try:
-        with closing(sqlite3.connect(draft)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript(_SCHEMA + INDEX)
-        with suppress(FileExistsError):  # another process was first; its file is as good
-            os.link(draft, path)
-        _sync_folder(path.parent)
-    except sqlite3.Error as error:
-        raise ConfigurationError(f"cannot make the memory file {str(path)!r}: {error}") from error
-    finally:
-        for leftover in path.parent.glob(f"{draft.name}*"):
-            leftover.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _check_header(path: Path) -> None:
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-    if not header:
+    if not path.stat().st_size:
         raise TableDamagedError(f"{str(path)!r} is empty, so what it held is lost. {_way_out(path)}")
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+    header = header_of(path)
+    if header is None:
         raise TableDamagedError(f"{str(path)!r} is not a memory file, or its beginning is damaged. {_way_out(path)}")
-    user_version, application_id = struct.unpack(">60xI4xI28x", header)
-    if application_id != APPLICATION_ID:
+    if header.application_id != APPLICATION_ID:
         raise TableDamagedError(f"{str(path)!r} is a database of another program. {_way_out(path)}")
-    if user_version > FORMAT:
+    if header.user_version > FORMAT:
         raise TableDamagedError(
-            f"{str(path)!r} was written by a newer release (format {user_version}, this one reads {FORMAT}). "
+            f"{str(path)!r} was written by a newer release (format {header.user_version}, this one reads {FORMAT}). "
             "Upgrade mcp-memory-server"
         )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from mcp_memory_server.adapters.sqlite.file import connect, prepare_file, primary_code
+from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select, select_index
 from mcp_memory_server.adapters.sqlite.writer import Writer
@@ -50,7 +51,7 @@ class SqliteItemTable:
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="memory-reader")
-        self._file = _identity(path)
+        self._file = identity_of(path)
         self._writer = Writer(connect(path), lambda connection: delete_expired(connection, now()), self._check_in_place)
         self._closed = False
 
@@ -199,7 +200,7 @@ class SqliteItemTable:
 
     def _check_in_place(self) -> None:
         # SQLite would go on in a file that nobody finds again, and what it keeps there is lost.
-        if _identity(self._path) != self._file:
+        if identity_of(self._path) != self._file:
             raise TableUnavailableError(
                 f"{str(self._path)!r} was moved, deleted or replaced while in use; put it back or restart the server"
             )
@@ -240,11 +241,3 @@ class SqliteItemTable:
         if primary in (None, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return TableDamagedError(f"{str(self._path)!r} is damaged; run `mcp-memory-server doctor`")
         return TableUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -1,22 +1,16 @@
 """The file of a session memory: a copy, so that a damaged one is made anew instead of being refused."""
 
-import os
 import sqlite3
-import struct
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 from mcp_memory_server.adapters.sqlite.file import connect
+from mcp_memory_server.adapters.sqlite.making import header_of, make_file
 from mcp_memory_server.errors import ConfigurationError
 
 APPLICATION_ID = 0x4D656D53  # "MemS" in the file's header tells our files from anyone else's
-FORMAT = 1
-
-_MAGIC = b"SQLite format 3\x00"
-_HEADER_BYTES = 100
-_OWNER_ONLY_FILE = 0o600
-_OWNER_ONLY_FOLDER = 0o700
+FORMAT = 2
 
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
@@ -25,10 +19,17 @@ PRAGMA user_version = {FORMAT};
 CREATE TABLE sessions (
     user TEXT NOT NULL,
     session TEXT NOT NULL,
-    whole TEXT,
+    run TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    whole INTEGER NOT NULL,
     count INTEGER NOT NULL,
-    last TEXT,
-    appended INTEGER NOT NULL,
+    total_tokens INTEGER NOT NULL,
+    last TEXT NOT NULL,
+    gap TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    added INTEGER NOT NULL,
     expires_at REAL NOT NULL,
     PRIMARY KEY (user, session)
 ) WITHOUT ROWID;
@@ -41,6 +42,13 @@ CREATE TABLE turns (
     text TEXT NOT NULL,
     PRIMARY KEY (user, session, id)
 );
+CREATE TABLE recorded (
+    user TEXT NOT NULL,
+    session TEXT NOT NULL,
+    id TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    PRIMARY KEY (user, session, id)
+) WITHOUT ROWID;
 CREATE TABLE operations (
     user TEXT NOT NULL,
     session TEXT NOT NULL,
@@ -79,11 +87,11 @@ def prepare_session_file(path: Path) -> None:
         ConfigurationError: The file cannot be made or opened there, is another program's, or from a newer release.
     """
     try:
-        if path.exists() and not _is_ours_and_sound(path):
+        if path.exists() and not _can_be_used(path):
             for leftover in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
                 leftover.unlink(missing_ok=True)
         if not path.exists():
-            _create(path)
+            make_file(path, _SCHEMA)
     except (OSError, sqlite3.Error) as error:
         raise ConfigurationError(f"cannot use {str(path)!r} for running sessions: {error}") from error
 
@@ -107,33 +115,18 @@ def connect_to_sessions(path: Path, patience: timedelta) -> sqlite3.Connection:
     return connection
 
 
-def _is_ours_and_sound(path: Path) -> bool:
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+def _can_be_used(path: Path) -> bool:
+    header = header_of(path)
+    if header is None:
         raise ConfigurationError(f"{str(path)!r} is not a file of running sessions; move it away")
-    user_version, application_id = struct.unpack(">60xI4xI28x", header)
-    if application_id != APPLICATION_ID:
+    if header.application_id != APPLICATION_ID:
         raise ConfigurationError(f"{str(path)!r} is a database of another program; move it away")
-    if user_version > FORMAT:
+    if header.user_version > FORMAT:
         raise ConfigurationError(f"{str(path)!r} was written by a newer release. Upgrade mcp-memory-server")
+    if header.user_version < FORMAT:
+        return False
     try:
         with closing(connect(path, read_only=True)) as connection:
             return connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         return False
-
-
-def _create(path: Path) -> None:
-    """Build the file under another name and link it into place, so that no process ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=_OWNER_ONLY_FOLDER)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY_FILE))
-    try:
-        with closing(sqlite3.connect(draft)) as connection:
-            connection.executescript(_SCHEMA)
-        with suppress(FileExistsError):  # another process was first; its file is as good
-            os.link(draft, path)
-    finally:
-        for leftover in path.parent.glob(f"{draft.name}*"):
-            leftover.unlink()

@@ -4,20 +4,29 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from mcp_memory_server.adapters.sqlite import session_copies as copies
 from mcp_memory_server.adapters.sqlite import session_rows as rows
+from mcp_memory_server.adapters.sqlite import session_states as states
+from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.session_file import connect_to_sessions, prepare_session_file, this_boot
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.domain.items import check_operation_id
-from mcp_memory_server.domain.kept_sessions import owner_of, state_text
+from mcp_memory_server.domain.kept_sessions import check_after, owner_of, state_text
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import Limits, Tier, lifetime
+from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
+from mcp_memory_server.domain.sessions import SETTLING, Limits, Tier
 from mcp_memory_server.domain.turns import Turn
-from mcp_memory_server.errors import CacheUnavailableError, TableUnavailableError
+from mcp_memory_server.errors import (
+    CacheUnavailableError,
+    ConfigurationError,
+    InvalidRequestError,
+    TableUnavailableError,
+)
 
 R = TypeVar("R")
 
@@ -30,74 +39,123 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(frozen=True)
+class _Opened:
+    file: tuple[int, int] | None
+    reading: sqlite3.Connection
+    writer: Writer
+
+
 class SqliteSessionMemory:
     """Answers the session memory's port on one file. One thread reads, another one writes."""
 
-    def __init__(self, path: Path, *, now: Callable[[], datetime] = _utc_now, deadline: timedelta = DEADLINE) -> None:
-        """Open the file. This touches the disk: use `open` where an event loop runs."""
-        prepare_session_file(path)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        now: Callable[[], datetime] = _utc_now,
+        deadline: timedelta = DEADLINE,
+        settling: timedelta = SETTLING,
+    ) -> None:
+        """Remember the place. Nothing is opened, and no file is made, before something is asked."""
         self._path = path
         self._now = now
         self._deadline = deadline
+        self._settling = settling
         self._boot = this_boot() or "any"
-        self._file = _identity(path)
-        self._reading = connect_to_sessions(path, deadline)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="session-reader")
-        self._writer = Writer(
-            connect_to_sessions(path, deadline),
-            lambda connection: rows.delete_expired(connection, now()),
-            self._check_in_place,
-        )
+        self._opened: _Opened | None = None
         self._closed = False
 
     @classmethod
-    async def open(cls, path: Path, *, now: Callable[[], datetime] = _utc_now, deadline: timedelta = DEADLINE) -> Self:
-        """Open the file, and make it if it is not there or is damaged.
+    async def open(
+        cls,
+        path: Path,
+        *,
+        now: Callable[[], datetime] = _utc_now,
+        deadline: timedelta = DEADLINE,
+        settling: timedelta = SETTLING,
+    ) -> Self:
+        """Open the file at once, and make it if it is not there or is damaged.
 
         Raises:
             ConfigurationError: The file cannot be made or opened there, or is not ours.
         """
-        return await asyncio.to_thread(cls, path, now=now, deadline=deadline)
+        memory = cls(path, now=now, deadline=deadline, settling=settling)
+        await asyncio.wrap_future(memory._reader.submit(memory._open))
+        return memory
 
     async def append(
-        self, scope: Scope, turn: Turn, *, operation_id: str, tier: Tier, limits: Limits, now: datetime
-    ) -> Appended:
+        self,
+        scope: Scope,
+        turn: Turn,
+        *,
+        operation_id: str,
+        tier: Tier,
+        limits: Limits,
+        now: datetime,
+        epoch: int,
+        after: str | None = None,
+        enqueue: bool = False,
+    ) -> Appended | None:
+        """See the port. There is no outbox here.
+
+        Raises:
+            InvalidRequestError: The turn is to be queued.
+        """
+        if enqueue:
+            raise InvalidRequestError("this session memory has no outbox: the outbox in SQLite is a file of its own")
+        check_operation_id(operation_id)
+        check_after(after)
+        owner, seen, rules = owner_of(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        return await self._write(
+            lambda connection: copies.append(
+                connection, owner, turn, operation=operation_id, after=after, rules=rules, seen=seen
+            )
+        )
+
+    async def load(self, scope: Scope, *, epoch: int) -> SessionCopy | NoCopy:
+        """See the port. A copy that cannot be read is forgotten."""
+        owner, seen = owner_of(scope), self._seen(epoch)
+        found = await self._read(lambda connection: copies.load(connection, owner, seen))
+        if found is not None:
+            return found
+        return await self._write(lambda connection: copies.load_or_begin(connection, owner, seen))
+
+    async def fill(
+        self, scope: Scope, copy: SessionCopy, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+    ) -> bool:
+        """See the port."""
+        owner, seen, rules = owner_of(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        return await self._write(
+            lambda connection: copies.fill(connection, owner, copy, token=token, rules=rules, seen=seen)
+        )
+
+    async def note(
+        self, scope: Scope, turn: Turn, *, operation_id: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+    ) -> None:
         """See the port."""
         check_operation_id(operation_id)
-        owner, read_at = owner_of(scope), self._now()
-        new = rows.Addition(turn, operation_id, tier, limits, now)
-        return await self._write(lambda connection: rows.append(connection, owner, new, read_at))
-
-    async def load(self, scope: Scope) -> SessionCopy | None:
-        """See the port. A copy that cannot be read is none."""
-        owner, now = owner_of(scope), self._now()
-        return await self._read(lambda connection: rows.load(connection, owner, self._boot, now))
-
-    async def fill(self, scope: Scope, turns: Sequence[Turn], *, count: int, tier: Tier, now: datetime) -> bool:
-        """See the port."""
-        owner, read_at, life = owner_of(scope), self._now(), lifetime(tier, count)
-        last = turns[-1].id if turns else None
-
-        def fill(connection: sqlite3.Connection) -> bool:
-            copy = rows.Copy(self._boot, count, last, rows.appended_so_far(connection, owner, read_at))
-            return rows.fill(connection, owner, turns, copy, life, now)
-
-        return await self._write(fill)
+        owner, seen, rules = owner_of(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        await self._write(
+            lambda connection: copies.note(connection, owner, turn, operation=operation_id, rules=rules, seen=seen)
+        )
 
     async def drop(self, scope: Scope) -> None:
-        """See the port."""
+        """See the port. Pages are zeroed when a row is deleted; the log, which still has the old ones, is emptied."""
         owner = owner_of(scope)
         await self._write(lambda connection: rows.drop(connection, owner))
+        await self._answer(lambda: self._reader.submit(self._empty_the_log))
 
     async def read_state(self, scope: Scope) -> SharedState:
         """See the port."""
         owner, now = owner_of(scope), self._now()
-        return await self._read(lambda connection: rows.read_state(connection, owner, now))
+        return await self._read(lambda connection: states.read_state(connection, owner, now))
 
     async def write_state(self, scope: Scope, value: Any, *, expected_version: int) -> int:
         """See the port."""
         owner, text, now = owner_of(scope), state_text(value), self._now()
-        return await self._write(lambda connection: rows.write_state(connection, owner, text, expected_version, now))
+        return await self._write(lambda connection: states.write_state(connection, owner, text, expected_version, now))
 
     def watch_state(self, scope: Scope) -> AsyncIterator[int]:
         """See the port. A version that is there at the start is told at once."""
@@ -116,35 +174,57 @@ class SqliteSessionMemory:
 
     def _close(self) -> None:
         self._reader.shutdown()
-        self._reading.close()
-        self._writer.close()
+        if self._opened is not None:
+            self._opened.reading.close()
+            self._opened.writer.close()
 
     async def _versions(self, owner: rows.Owner) -> AsyncGenerator[int]:
         seen = (0, b"")
         while True:
             now = self._now()
-            found = await self._read(lambda connection, now=now: rows.state_mark(connection, owner, now))
+            found = await self._read(lambda connection, now=now: states.state_mark(connection, owner, now))
             if found != seen:
                 seen = found
                 yield found[0]
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
+    def _seen(self, epoch: int) -> copies.Standpoint:
+        return copies.Standpoint(self._boot, epoch, self._now(), self._settling)
+
+    def _open(self) -> "_Opened":
+        # Called in the one reader thread only, so nobody else opens it meanwhile.
+        if self._opened is None:
+            prepare_session_file(self._path)
+            writer = Writer(
+                connect_to_sessions(self._path, self._deadline),
+                lambda connection: rows.delete_expired(connection, self._now()),
+                self._check_in_place,
+            )
+            reading = connect_to_sessions(self._path, self._deadline)
+            self._opened = _Opened(identity_of(self._path), reading, writer)
+        return self._opened
+
+    def _empty_the_log(self) -> None:
+        self._open().reading.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def _check_in_place(self) -> None:
         # SQLite would go on in a file that others do not see: they and this one would have different copies.
-        if _identity(self._path) != self._file:
+        if self._opened is not None and identity_of(self._path) != self._opened.file:
             raise TableUnavailableError(f"{str(self._path)!r} was moved, deleted or replaced; restart the server")
 
     async def _read(self, work: Callable[[sqlite3.Connection], R]) -> R:
         def read() -> R:
+            reading = self._open().reading
             self._check_in_place()
-            with self._reading:
-                self._reading.execute("BEGIN")  # all of it from one moment
-                return work(self._reading)
+            with reading:
+                reading.execute("BEGIN")  # all of it from one moment
+                return work(reading)
 
         return await self._answer(lambda: self._reader.submit(read))
 
     async def _write(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        return await self._answer(lambda: self._writer.submit(work))
+        opened = self._opened or await self._answer(lambda: self._reader.submit(self._open))
+        return await self._answer(lambda: opened.writer.submit(work))
 
     async def _answer(self, submit: Callable[[], Future[R]]) -> R:
         if self._closed:
@@ -154,13 +234,5 @@ class SqliteSessionMemory:
                 return await asyncio.wrap_future(submit())
         except TimeoutError as error:
             raise CacheUnavailableError(f"{str(self._path)!r} was busy for {self._deadline}") from error
-        except (sqlite3.Error, ValueError, TableUnavailableError) as error:
+        except (sqlite3.Error, ValueError, TableUnavailableError, ConfigurationError) as error:
             raise CacheUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}") from error
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

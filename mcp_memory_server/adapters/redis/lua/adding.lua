@@ -1,0 +1,68 @@
+-- What appending and noting a turn share: the arguments that both get, and putting a turn into its place.
+local epoch, token, operation, id, text, tokens, importance = tonumber(ARGV[1]), unpack(ARGV, 2, 7)
+local max_tokens, max_turns = tonumber(ARGV[8]), tonumber(ARGV[9])
+local from_turns, life_at_first, life_later = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
+local remembered, told_in_full, most_recorded = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
+local now, state_life, forgotten_after, member = tonumber(ARGV[16]), tonumber(ARGV[17]), tonumber(ARGV[18]), ARGV[19]
+
+local copy = copy_at_hand()
+local known = redis.call('HGET', session, 'operation:' .. operation)
+
+-- A copy of a later epoch is there for others than this caller, and must not miss its turn.
+local function stands()
+  return copy and copy.epoch >= epoch and copy.run == this_run()
+end
+
+local function begin_anew()
+  begin(epoch, token, life_at_first, copy and copy.last or '')
+  copy = copy_at_hand()
+end
+
+local function in_its_place(turns, turn)
+  local place = #turns + 1
+  while place > 1 and is_after(turns[place - 1].id, turn.id) do place = place - 1 end
+  table.insert(turns, place, turn)
+end
+
+local function recent(place)
+  local entry = redis.call('HGET', session, 'recent:' .. place)
+  return entry and 'operation:' .. entry
+end
+
+local function remember(answer)
+  local place = copy.added % remembered
+  local forgotten, no_longer_in_full = recent(place), recent((copy.added - told_in_full) % remembered)
+  redis.call('HSET', session, 'added', integer(copy.added + 1), 'recent:' .. place, operation,
+    'operation:' .. operation, cmsgpack.pack(answer))
+  if forgotten then redis.call('HDEL', session, forgotten) end
+  if no_longer_in_full then
+    local first_time = cmsgpack.unpack(redis.call('HGET', session, no_longer_in_full))
+    redis.call('HSET', session, no_longer_in_full, cmsgpack.pack({first_time[1], first_time[2], first_time[3]}))
+  end
+end
+
+-- Answers: the turn's id, count, tokens, then an id and a text for each turn that made way.
+local function put()
+  -- So many are recorded only where nobody ever fills the copy. Whoever is about to is refused.
+  if not copy.whole and copy.count >= most_recorded then begin_anew() end
+  local turns, count = turns_of(copy.index), copy.count + 1
+  in_its_place(turns, {
+    id = id, tokens = tonumber(tokens), importance = tonumber(importance), line = line_of(id, tokens, importance),
+  })
+  redis.call('HSET', session, 'turn:' .. id, text)
+  local at_hand = make_room(turns, max_tokens, max_turns)
+  local index, gone = parted(turns)
+  local answer, gap = {id, integer(copy.whole and count or 0), integer(at_hand)}, copy.gap
+  for _, name in ipairs(gone) do
+    answer[#answer + 1] = name
+    answer[#answer + 1] = redis.call('HGET', session, 'turn:' .. name)
+    redis.call('HDEL', session, 'turn:' .. name)
+    gap = later(name, gap)
+  end
+  redis.call('HSET', session, 'count', integer(count), 'tokens', integer(at_hand),
+    'total', integer(copy.total + tonumber(tokens)), 'last', later(id, copy.last), 'gap', gap, 'index', index)
+  if not copy.whole then redis.call('HSET', session, 'recorded', copy.recorded .. id .. ' ' .. tokens .. '\n') end
+  remember(answer)
+  stays_alive(now, count >= from_turns and life_later or life_at_first, state_life, forgotten_after, member)
+  return answer
+end

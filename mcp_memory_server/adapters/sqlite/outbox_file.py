@@ -1,0 +1,163 @@
+"""The outbox file: opened when it is first needed, and made when something is first written.
+
+Unlike the file of running sessions it is no copy: what it holds is nowhere else until the table has it. So every commit
+goes to the disk, and a damaged file is refused, never replaced.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from mcp_memory_server.adapters.sqlite.file import connect, primary_code
+from mcp_memory_server.adapters.sqlite.making import identity_of
+from mcp_memory_server.adapters.sqlite.outbox_schema import check_outbox_file, make_outbox_file, way_out
+from mcp_memory_server.adapters.sqlite.writer import Writer
+from mcp_memory_server.errors import TableFullError, TableUnavailableError
+
+R = TypeVar("R")
+
+DEADLINE = timedelta(seconds=5)
+
+_READER_PATIENCE = timedelta(seconds=1)
+"""Readers wait for nobody but a process that is about to close the file, and when the log is to be emptied."""
+
+
+@dataclass(frozen=True)
+class _Opened:
+    file: tuple[int, int] | None
+    reading: sqlite3.Connection
+    writer: Writer
+
+
+class OutboxFile:
+    """One file that the processes of a host share. One thread opens and reads, another one writes."""
+
+    def __init__(self, path: Path, deadline: timedelta) -> None:
+        """Remember the place. Nothing is opened, and no thread is started, before there is something to do."""
+        self._path = path
+        self._deadline = deadline
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="outbox-reader")
+        self._opened: _Opened | None = None
+        self._closed = False
+
+    async def read(self, work: Callable[[sqlite3.Connection], R], *, otherwise: R) -> R:
+        """Return what the work finds, all of it from one moment; ``otherwise`` where there is no file."""
+
+        def read() -> R:
+            opened = self._open()
+            self._check_in_place()
+            with opened.reading:
+                opened.reading.execute("BEGIN")
+                return work(opened.reading)
+
+        async def answer() -> R:
+            return await asyncio.wrap_future(self._reader.submit(read)) if self._is_there() else otherwise
+
+        return await self._in_time(answer())
+
+    async def write(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """Do the work and answer when it is on the disk. A missing file is made."""
+        return await self._in_time(self._written(work))
+
+    async def change(self, work: Callable[[sqlite3.Connection], R], *, otherwise: R) -> R:
+        """Do the work as `write` does; where there is no file there is nothing to change, and none is made."""
+
+        async def answer() -> R:
+            return await self._written(work) if self._is_there() else otherwise
+
+        return await self._in_time(answer())
+
+    async def scrub(self) -> None:
+        """Empty the log, which still has what was deleted. Pages of the file were zeroed when it was."""
+
+        def empty_the_log() -> None:
+            self._open().reading.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+        async def answer() -> None:
+            if self._is_there():
+                await asyncio.wrap_future(self._reader.submit(empty_the_log))
+
+        await self._in_time(answer())
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the file. Closing twice is harmless."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._reader.shutdown()
+        if self._opened is not None:
+            self._opened.reading.close()
+            self._opened.writer.close()
+
+    async def _written(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        self._refuse_when_closed()
+        opened = self._opened or await asyncio.wrap_future(self._reader.submit(self._make_and_open))
+        return await asyncio.wrap_future(opened.writer.submit(work))
+
+    async def _in_time(self, answer: Awaitable[R]) -> R:
+        try:
+            async with asyncio.timeout(self._deadline.total_seconds()):
+                return await answer
+        except TimeoutError as error:
+            raise TableUnavailableError(f"{str(self._path)!r} was busy for {self._deadline}") from error
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            raise self._ours(error) from error
+
+    def _is_there(self) -> bool:
+        self._refuse_when_closed()
+        # Asked by every load of a session, mostly of a file that was never needed: a look is cheaper than a thread.
+        return self._opened is not None or self._path.exists()
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise TableUnavailableError(f"{str(self._path)!r} was closed; open it again")
+
+    def _make_and_open(self) -> _Opened:
+        make_outbox_file(self._path)
+        return self._open()
+
+    def _open(self) -> _Opened:
+        # Called in the one reader thread only, so nobody else opens it meanwhile.
+        if self._opened is None:
+            check_outbox_file(self._path)
+            self._opened = _Opened(
+                identity_of(self._path),
+                _connect(self._path, min(self._deadline, _READER_PATIENCE)),
+                Writer(_connect(self._path, self._deadline), _nothing_expires, self._check_in_place),
+            )
+        return self._opened
+
+    def _check_in_place(self) -> None:
+        # SQLite would go on in a file that nobody finds again, and what it keeps there is lost.
+        if self._opened is not None and identity_of(self._path) != self._opened.file:
+            raise TableUnavailableError(
+                f"{str(self._path)!r} was moved, deleted or replaced while in use; put it back or restart the server"
+            )
+
+    def _ours(self, error: Exception) -> TableUnavailableError | TableFullError:
+        code = primary_code(error)
+        if code == sqlite3.SQLITE_FULL:
+            return TableFullError(f"no room left to write in {str(self._path.parent)!r}; free some and try again")
+        if isinstance(error, OSError):
+            return TableUnavailableError(f"cannot use {str(self._path)!r} for waiting turns: {error.strerror}")
+        if code in (None, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            # Without the words of the error: where text cannot be decoded they quote it.
+            return TableUnavailableError(f"{str(self._path)!r} is damaged. {way_out(self._path)}")
+        return TableUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}")
+
+
+def _connect(path: Path, patience: timedelta) -> sqlite3.Connection:
+    connection = connect(path)
+    connection.execute(f"PRAGMA busy_timeout = {patience // timedelta(milliseconds=1)}")
+    return connection
+
+
+def _nothing_expires(connection: sqlite3.Connection) -> None:
+    """What waits here waits until somebody takes it."""

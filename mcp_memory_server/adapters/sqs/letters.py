@@ -1,0 +1,48 @@
+"""A dead letter as the text of a message: JSON in plain letters, the turn in it compressed."""
+
+import base64
+import json
+import zlib
+from datetime import datetime
+from typing import Any
+
+from mcp_memory_server.domain.kept_sessions import owner_of, turn_from, turn_text
+from mcp_memory_server.domain.queued_turns import DeadLetter, QueuedTurn
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import InvalidRequestError
+
+KIND = "mcp-memory-server/dead-letter/1"
+
+
+def letter_text(letter: DeadLetter) -> str:
+    """Return the text. It is ASCII, because SQS refuses some characters that an id may hold."""
+    queued = letter.queued
+    user, session = owner_of(queued.scope)
+    turn = base64.b64encode(zlib.compress(turn_text(queued.turn).encode())).decode()
+    return json.dumps(
+        {
+            "kind": KIND,
+            "user": user,
+            "session": session,
+            "operation": queued.operation_id,
+            "turn_id": queued.turn.id,
+            "queued_at": queued.queued_at.isoformat(),
+            "died_at": letter.died_at.isoformat(),
+            "reason": letter.reason,
+            "turn": turn,
+        }
+    )
+
+
+def letter_from(text: str) -> DeadLetter | None:
+    """Read the text back; None if it is no letter of ours. Why is not told: the words of such errors may quote it."""
+    try:
+        said: dict[str, Any] = json.loads(text)
+        if said["kind"] != KIND:
+            return None
+        turn = turn_from(said["turn_id"], zlib.decompress(base64.b64decode(said["turn"], validate=True)).decode())
+        scope, queued_at = Scope(said["user"], said["session"]), datetime.fromisoformat(said["queued_at"])
+        queued = QueuedTurn(scope, turn, said["operation"], queued_at)
+        return DeadLetter(queued, said["reason"], datetime.fromisoformat(said["died_at"]))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error, InvalidRequestError):
+        return None

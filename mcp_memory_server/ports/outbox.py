@@ -1,0 +1,57 @@
+"""The outbox: turns that were acknowledged before the table had them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from mcp_memory_server.domain.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
+from mcp_memory_server.domain.scope import Scope
+
+
+class Outbox(Protocol):
+    """A durable queue, shared by every process that opens the same one. Turns of one session leave it in order.
+
+    Any method may raise UnavailableError: the outbox did not answer in time, is full or damaged. A method never blocks
+    the event loop, and may be awaited from any event loop.
+    """
+
+    async def add(self, queued: QueuedTurn) -> None:
+        """Queue a turn. It is durable when this returns. The same operation id of a session again changes nothing."""
+        ...
+
+    async def waiting(self, scope: Scope) -> Sequence[QueuedTurn]:
+        """Return what waits of a session, claimed or not, in the order of adding."""
+        ...
+
+    async def claim(self, owner: str, *, lease: timedelta, most: int) -> Sequence[ClaimedTurn]:
+        """Return turns that this owner is to write now, the oldest first, those of a session in order.
+
+        Nobody else gets a turn of the same session before the lease is over; whoever claims again gets what it still
+        holds, with the lease renewed. A turn that was put off is not given out before its time, and neither is a later
+        one of its session.
+        """
+        ...
+
+    async def remove(self, owner: str, receipts: Sequence[str]) -> None:
+        """Take these out of the queue: the table has them, or they are dead letters. Removing twice is harmless."""
+        ...
+
+    async def put_off(self, owner: str, receipt: str, pause: timedelta) -> None:
+        """Count an attempt that failed, and give the turn out again only after the pause."""
+        ...
+
+    async def release(self, owner: str) -> None:
+        """Let go of everything that the owner claimed, so that others need not wait for its lease to end."""
+        ...
+
+    async def erase(self, user_id: str) -> int:
+        """Remove everything of a user, claimed or not, and return how many turns that were."""
+        ...
+
+    async def length(self) -> QueueLength:
+        """Return how much waits."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the store. Closing twice is harmless."""
+        ...
