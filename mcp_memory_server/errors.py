@@ -8,6 +8,7 @@ MemoryServerError
 ├── ForgottenError            the user asked to forget this; it is not learned again
 ├── UnavailableError          it could not be looked up or saved now; it may work later
 │   ├── TableUnavailableError … the table did not answer in time
+│   │   └── TableThrottledError   … because it was asked too often
 │   ├── CacheUnavailableError … the session memory did not answer in time
 │   └── TableFullError        … there is no room left to write
 ├── TableDamagedError         the stored data is damaged, or is not ours
@@ -45,6 +46,10 @@ class UnavailableError(MemoryServerError):
 
 class TableUnavailableError(UnavailableError):
     """The table did not answer in time, or refused to. A write may or may not have happened."""
+
+
+class TableThrottledError(TableUnavailableError):
+    """The table refused until time was up, because more was asked of it than it takes in a second."""
 
 
 class CacheUnavailableError(UnavailableError):

@@ -14,6 +14,7 @@ feedback, pattern          USER#<user>      NOTE#<kind>#<id>                 180
 active chat                USER#<user>      #ACTIVE#<agent>                  for ever; empty between two chats
 past chats                 USER#<user>      CHAT#<agent>#<ulid>              for ever
 tool call                  TOOLS#<user>     <ulid>                           30 days
+epoch of session copies    COPIES           EPOCH                            for ever; one item, nobody's
 =========================  ===============  ===============================  =====================================
 
 Ids may hold anything. Each is encoded so that the signs which join the parts of a key (``#``, ``/``, ``~``) never
@@ -43,6 +44,8 @@ FORGOTTEN = "GONE#"
 NOTES = "NOTE#"
 PREFERENCES = "PREF#"
 PROFILE = "PROFILE"
+
+COPIES_EPOCH = Key("COPIES", "EPOCH")
 
 # What is known about a user lies in two stretches, so that two queries read all of it and no history.
 # The sign after "#" is "$".

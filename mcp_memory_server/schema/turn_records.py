@@ -4,6 +4,7 @@
 what                         pk                                sk                    lives
 ===========================  ================================  ====================  ============
 turn                         SESSION#<user>#<session>          TURN#<ulid>           90 days
+turn of a hot conversation   SESSION#<user>#<session>#<n>      TURN#<ulid>           90 days
 counters of the session      SESSION#<user>#<session>          ~META                 90 days
 rolling summary              SESSION#<user>#<session>          ~SUMMARY              90 days
 content too long for a turn  PARTS#<user>#<session>#<ulid>     <number>              90 days
@@ -12,25 +13,38 @@ content too long for a turn  PARTS#<user>#<session>#<ulid>     <number>         
 ``~`` sorts after every turn: one query, newest first, returns the summary, the counters and the last turns, however
 long the conversation is. The user is part of the key, so that knowing a session's id gives nobody its turns. The index
 knows the sessions of a user: ``SESSIONS#<user>``, in the order of their ids.
+
+A conversation that much is written to at once lies in more ``partitions``, 1 to 63 beside the one without a number. The
+counters say how many there are before anything is written there, and there are never fewer again.
+
+A turn says under which operation it was put (``o``; earlier ones say so with their row), and which writer (``w``) will
+count it. The counters hold the mark of each writer (``upto``): a turn id, and when it was set.
 """
 
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, cast
 
+from mcp_memory_server.domain.counts import Counters, Line, Mark
 from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Update, Value
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turns import LIFE, Role, Turn, View
 from mcp_memory_server.errors import InvalidRequestError, TableDamagedError
-from mcp_memory_server.schema.keys import encoded
+from mcp_memory_server.schema.keys import decoded, encoded
 
 TURNS = "TURN#"
+AFTER_TURNS = "TURN#~"
+"""Sorts after every turn, and before what lies behind them."""
 META = "~META"
 SUMMARY = "~SUMMARY"
 
 TURN_COUNT, TOKEN_COUNT = "turns", "tokens"
+MARKS, PARTITIONS, ENDED_AT = "upto", "partitions", "ended_at"
+OPERATION, WRITER = "o", "w"
+COUNTED = (WRITER, "token_count")
+"""What is read of a turn in order to count it."""
 
 COMPRESSED_FROM_BYTES = 1024
 PART_BYTES = 300 * 1024
@@ -41,7 +55,10 @@ _VIEWS = {
     View.SUMMARY: ("role", *_CONTENT),
     View.EVERYTHING: None,
 }
-_COUNTERS = (TURN_COUNT, TOKEN_COUNT, "text")
+_COUNTERS = (TURN_COUNT, TOKEN_COUNT, MARKS, PARTITIONS, ENDED_AT)
+_BESIDE = (OPERATION, *COUNTED, *_COUNTERS, "text")
+RECOGNISED = (OPERATION, *_COUNTERS)
+"""What is read in order to recognise turns that were put before."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +69,31 @@ class Written:
     turn: Put
 
 
-def session_partition(scope: Scope) -> str:
-    """Return the partition that holds a conversation.
+def session_partition(scope: Scope, number: int = 0) -> str:
+    """Return the partition that holds a conversation, or one of those that hold its further turns.
 
     Raises:
         InvalidRequestError: The scope names no session.
     """
     if scope.session_id is None:
         raise InvalidRequestError("a conversation needs a session_id")
-    return f"SESSION#{encoded(scope.user_id)}#{encoded(scope.session_id)}"
+    first = f"SESSION#{encoded(scope.user_id)}#{encoded(scope.session_id)}"
+    return f"{first}#{number}" if number else first
+
+
+def partitions_of(meta: Key, counters: Counters) -> tuple[str, ...]:
+    """Return every partition of the session whose counters lie there, the one that has the counters last."""
+    return (*(f"{meta.pk}#{number}" for number in range(counters.partitions - 1, 0, -1)), meta.pk)
+
+
+def turn_key(scope: Scope, turn_id: str, number: int = 0) -> Key:
+    """Return where a turn lies in this partition of its session."""
+    return Key(session_partition(scope, number), TURNS + turn_id)
+
+
+def cursor_of(turn_id: str) -> str:
+    """Return the cursor that leads to what was said before this turn."""
+    return TURNS + turn_id
 
 
 def meta_key(scope: Scope) -> Key:
@@ -68,31 +101,88 @@ def meta_key(scope: Scope) -> Key:
     return Key(session_partition(scope), META)
 
 
+def session_of(meta: Key) -> Scope:
+    """Return whose counters these are."""
+    _, user, session = meta.pk.split("#")
+    return Scope(decoded(user), decoded(session))
+
+
 def sessions_of(scope: Scope) -> str:
     """Return under which name the index lists the sessions of a user."""
     return f"SESSIONS#{encoded(scope.user_id)}"
 
 
-def counted(scope: Scope, turn: Turn, now: datetime) -> Update:
-    """Return the write that counts a turn, and lists its session."""
-    return Update(
-        meta_key(scope),
-        add={TURN_COUNT: 1, TOKEN_COUNT: turn.token_count},
-        set={INDEX_PARTITION: sessions_of(scope), INDEX_SORT: encoded(scope.session_id or "")},
-        expires_at=now + LIFE,
+def attributes_for(view: View) -> tuple[str, ...] | None:
+    """Return what is read of each item for a view, None for everything. What counting needs is always read."""
+    wanted = _VIEWS[view]
+    return None if wanted is None else (*wanted, *_BESIDE)
+
+
+def counters_from(meta: Item | None) -> Counters:
+    """Read the counters of a session; without the item there are none."""
+    if meta is None:
+        return Counters()
+    ended_at = _text(meta.body, ENDED_AT)
+    return Counters(
+        version=meta.version,
+        turns=_number(meta.body, TURN_COUNT, 0),
+        tokens=_number(meta.body, TOKEN_COUNT, 0),
+        marks=_marks(meta.body.get(MARKS)),
+        partitions=max(1, _number(meta.body, PARTITIONS, 1)),
+        ended_at=None if ended_at is None else datetime.fromisoformat(ended_at),
     )
 
 
-def attributes_for(view: View) -> tuple[str, ...] | None:
-    """Return what is read of each item for a view, None for everything. The counters are always read."""
-    wanted = _VIEWS[view]
-    return None if wanted is None else (*wanted, *_COUNTERS)
+def marks_body(marks: Mapping[str, Mark]) -> dict[str, Value]:
+    """Return the marks in their stored form."""
+    return {writer: [mark.upto, int(mark.at.timestamp())] for writer, mark in marks.items()}
 
 
-def written(scope: Scope, turn: Turn) -> Written:
-    """Return the turn as the items that hold it."""
+def session_written(
+    scope: Scope,
+    now: datetime,
+    *,
+    add: Mapping[str, int] | None = None,
+    set: Mapping[str, Value] | None = None,  # noqa: A002 - the name that updates have for it
+    expected_version: int | None = None,
+) -> Update:
+    """Return a write to the counters, which lists the session and keeps it for its time."""
+    listed = {INDEX_PARTITION: sessions_of(scope), INDEX_SORT: encoded(scope.session_id or "")}
+    return Update(
+        meta_key(scope),
+        add=add or {},
+        set={**listed, **(set or {})},
+        expires_at=now + LIFE,
+        expected_version=expected_version,
+    )
+
+
+def line_from(item: Item) -> Line:
+    """Read what counting needs to know of a turn."""
+    return Line(turn_id(item), _number(item.body, "token_count", 0), _text(item.body, WRITER))
+
+
+def line_of(turn: Turn) -> Line:
+    """Return what counting needs to know of a turn that is counted with its own write."""
+    return Line(turn.id, turn.token_count)
+
+
+def summary_from(item: Item | None) -> str | None:
+    """Read the rolling summary."""
+    return None if item is None else _text(item.body, "text")
+
+
+def operation_of(item: Item) -> str | None:
+    """Return the operation that a turn was put under."""
+    return _text(item.body, OPERATION) or item.operation_id
+
+
+def written(
+    scope: Scope, turn: Turn, *, number: int = 0, operation: str | None = None, writer: str | None = None
+) -> Written:
+    """Return the turn as the items that hold it. Without a writer, it is counted by the write that stores it."""
     partition, expires_at = session_partition(scope), turn.at + LIFE
-    body = _details(turn)
+    body = _details(turn) | {name: value for name, value in ((OPERATION, operation), (WRITER, writer)) if value}
     packed = _packed(turn.content)
     pieces: list[bytes] = []
     if isinstance(packed, str):
@@ -107,7 +197,7 @@ def written(scope: Scope, turn: Turn) -> Written:
         Put(Key(_parts_partition(partition, turn.id), f"{number:04}"), {"packed": piece}, 0, expires_at)
         for number, piece in enumerate(pieces)
     )
-    return Written(parts, Put(Key(partition, TURNS + turn.id), body, expected_version=0, expires_at=expires_at))
+    return Written(parts, Put(turn_key(scope, turn.id, number), body, expected_version=0, expires_at=expires_at))
 
 
 def parts_of(item: Item) -> str | None:
@@ -178,7 +268,14 @@ def _content(body: Mapping[str, Value], parts: Sequence[Item]) -> str:
 
 
 def _parts_partition(session: str, turn: str) -> str:
-    return f"PARTS{session.removeprefix('SESSION')}#{turn}"
+    # The same for every partition of the session: encoded ids hold no "#", so a number is what comes after the third.
+    _, user, session_id = session.split("#")[:3]
+    return f"PARTS#{user}#{session_id}#{turn}"
+
+
+def _marks(stored: Value) -> dict[str, Mark]:
+    marks = cast("Mapping[str, tuple[str, int]]", stored if isinstance(stored, Mapping) else {})
+    return {writer: Mark(upto, datetime.fromtimestamp(at, UTC)) for writer, (upto, at) in marks.items()}
 
 
 def _text(body: Mapping[str, Value], name: str) -> str | None:

@@ -6,14 +6,17 @@ from datetime import datetime
 from typing import TypeVar
 
 from mcp_memory_server.domain.facts import Standing, Tombstone
-from mcp_memory_server.domain.items import Delete, Put
+from mcp_memory_server.domain.items import Delete, Key, Put
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConflictError, NotFoundError
+from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.outbox import Outbox
+from mcp_memory_server.ports.session_memory import SessionMemory
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import tombstone_body
-from mcp_memory_server.schema.turn_records import TURNS, parts_of, sessions_of
+from mcp_memory_server.schema.turn_records import TURNS, counters_from, partitions_of, parts_of, session_of, sessions_of
 from mcp_memory_server.services.known_memories import KnownMemories, memory_from, raise_stamp
 from mcp_memory_server.services.writing import until_it_holds
 
@@ -32,12 +35,27 @@ class Forgotten:
     removed: int
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """Where something of a user may lie beside the table."""
+
+    sessions: SessionMemory | None
+    queues: Sequence[Outbox | DeadLetters]
+
+
 class Erasure:
     """Takes memories away for good."""
 
-    def __init__(self, table: ItemTable, known: KnownMemories, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        table: ItemTable,
+        known: KnownMemories,
+        elsewhere: Callable[[], Elsewhere],
+        now: Callable[[], datetime],
+    ) -> None:
         self._table = table
         self._known = known
+        self._elsewhere = elsewhere
         self._now = now
 
     async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
@@ -58,8 +76,14 @@ class Erasure:
         return Forgotten(memory_id, removed)
 
     async def forget_user(self, scope: Scope, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Remove everything of the user, marks of forgotten things included, and return how many items that were."""
-        removed = 0
+        """Remove everything of the user, marks of forgotten things included, and return how many items that were.
+
+        Raises:
+            UnavailableError: Something did not answer. What is left goes when this is done again.
+        """
+        # First what could still get into the table.
+        elsewhere = self._elsewhere()
+        removed = sum([await queue.erase(scope.user_id) for queue in elsewhere.queues])
         async for partition in self._partitions(scope):
             while items := (await self._table.query(partition, limit=ERASED_AT_ONCE, attributes=())).items:
                 await self._table.delete_many([item.key for item in items])
@@ -75,15 +99,23 @@ class Erasure:
             # Walked once with its cursor: the index may list what has expired, or is deleted already.
             page = await self._table.find(sessions_of(scope), limit=SESSIONS_AT_ONCE, cursor=cursor)
             for key in page.keys:
-                turns = await self._table.query(key.pk, prefix=TURNS, limit=None, attributes=("parts",))
-                for turn in turns.items:
-                    if (parts := parts_of(turn)) is not None:
-                        yield parts
-                yield key.pk
+                if (sessions := self._elsewhere().sessions) is not None:
+                    await sessions.drop(session_of(key))
+                async for partition in self._partitions_of_session(key):
+                    yield partition
             if (cursor := page.cursor) is None:
                 break
         yield keys.tools_partition(scope.user_id)
         yield keys.user_partition(scope.user_id)
+
+    async def _partitions_of_session(self, meta: Key) -> AsyncIterator[str]:
+        """Yield the partitions of one conversation, the one that tells of all others last."""
+        for partition in partitions_of(meta, counters_from(await self._table.get(meta))):
+            turns = await self._table.query(partition, prefix=TURNS, limit=None, attributes=("parts",))
+            for turn in turns.items:
+                if (parts := parts_of(turn)) is not None:
+                    yield parts
+            yield partition
 
     async def _forget(self, scope: Scope, memory_id: str) -> int:
         known = await self._known.of(scope)

@@ -17,12 +17,13 @@ from mcp_memory_server.adapters.dynamodb.failures import (
     FOREIGN_ERRORS,
     code_of,
     is_failed_condition,
+    is_too_much,
     may_have_happened,
     may_pass,
     reasons_of,
     translated,
 )
-from mcp_memory_server.errors import TableUnavailableError
+from mcp_memory_server.errors import TableThrottledError, TableUnavailableError
 
 _FIRST_PAUSE = 0.025
 _LONGEST_PAUSE = 1.0
@@ -99,7 +100,7 @@ class Calls:
         """Wait before the next attempt, longer each time and never exactly as long as others wait.
 
         Raises:
-            TableUnavailableError: There would be no time left afterwards.
+            TableUnavailableError: There would be no time left afterwards. It says so if the table was asked too often.
         """
         seconds = self._jitter() * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(attempt, 10))
         if deadline.remaining() <= seconds:
@@ -141,7 +142,8 @@ class Calls:
 
     def _unanswered(self, because: Exception | None) -> TableUnavailableError:
         reason = code_of(because) if because else "others kept writing to the same item, or it answered in part only"
-        return TableUnavailableError(f"{self.address} did not answer within {self._deadline:g} s: {reason}")
+        kind = TableThrottledError if because is not None and is_too_much(because) else TableUnavailableError
+        return kind(f"{self.address} did not answer within {self._deadline:g} s: {reason}")
 
 
 def _region(client: Any) -> str | None:

@@ -34,20 +34,22 @@ from mcp_memory_server.errors import (
 FOREIGN_ERRORS = (BotoCoreError, ClientError, ResponseParserError)
 
 _CONDITION_FAILED = "ConditionalCheckFailed"
-_THROTTLED = frozenset(
+_TOO_MUCH = frozenset(
     {
-        "ContinuousBackupsUnavailableException",
-        "LimitExceededException",
         "ProvisionedThroughputExceeded",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "Throttling",
         "ThrottlingError",
         "ThrottlingException",
-        "TransactionConflict",
-        "TransactionConflictException",
     }
 )
+_THROTTLED = _TOO_MUCH | {
+    "ContinuousBackupsUnavailableException",
+    "LimitExceededException",
+    "TransactionConflict",
+    "TransactionConflictException",
+}
 _MAY_HAVE_HAPPENED = frozenset(
     {"InternalServerError", "InternalFailure", "ServiceUnavailable", "TransactionInProgressException"}
 )
@@ -105,6 +107,11 @@ def may_pass(error: Exception) -> bool:
     if refused:
         return refused <= _THROTTLED
     return code_of(error) in _THROTTLED | _MAY_HAVE_HAPPENED or _status(error) >= 500
+
+
+def is_too_much(error: Exception) -> bool:
+    """Tell whether the request was refused because there are too many of them."""
+    return bool(_TOO_MUCH & {code_of(error), *reasons_of(error)})
 
 
 def may_have_happened(error: Exception) -> bool:
