@@ -8,10 +8,10 @@ UV      := .engines/uv/bin/uv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format bench engines lock clean
+.PHONY: help run test test-slow lint format bench bench-conversations engines lock clean
 
 help: ## Show what can be made
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
 
 run: $(READY) ## Start the server on this machine; it prints how to attach a client
 	@.venv/bin/mcp-memory-server serve --http
@@ -34,6 +34,9 @@ format: $(READY) ## Let ruff tidy up
 
 bench: engines ## Measure against the budgets
 	$(PYTHON) tests/bench/run.py
+
+bench-conversations: engines ## Measure conversations on Redis and DynamoDB Local
+	$(PYTHON) tests/bench/conversations.py
 
 engines: $(READY) ## Install the engines that tests run against into .engines
 	@# Without one its tests are skipped, or fail where CI is set: that is for the tests to say.

@@ -12,6 +12,7 @@ from mcp_memory_server.domain.facts import Fact, Outcome, Permanence, Source, St
 from mcp_memory_server.domain.notes import Note, NoteKind
 from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.turns import NewTurn, Role
 from mcp_memory_server.errors import (
     ConfigurationError,
     ConflictError,
@@ -35,6 +36,7 @@ __all__ = [
     "InvalidRequestError",
     "Memory",
     "MemoryServerError",
+    "NewTurn",
     "NotFoundError",
     "Note",
     "NoteKind",
@@ -44,6 +46,7 @@ __all__ = [
     "PreferenceChange",
     "Recalled",
     "Recollection",
+    "Role",
     "Scope",
     "SetBy",
     "Settings",

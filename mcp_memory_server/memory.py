@@ -1,18 +1,36 @@
 """Memory: everything that can be done with it, in one value."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.services.archive import Archive
-from mcp_memory_server.services.chats import Chats
 from mcp_memory_server.services.context import Context
-from mcp_memory_server.services.conversations import Conversations
 from mcp_memory_server.services.erasure import Erasure
 from mcp_memory_server.services.facts import Facts
 from mcp_memory_server.services.notes import Notes
 from mcp_memory_server.services.preferences import Preferences
 from mcp_memory_server.services.recall import Recall
-from mcp_memory_server.services.tool_log import ToolLog
+
+if TYPE_CHECKING:
+    # Loaded when they are first used: a client that only remembers should not wait for them to start.
+    from mcp_memory_server.services.chats import Chats
+    from mcp_memory_server.services.conversations import Conversations
+    from mcp_memory_server.services.redrive import Redrive
+    from mcp_memory_server.services.shared_states import SharedStates
+    from mcp_memory_server.services.tool_log import ToolLog
+
+
+@dataclass(frozen=True)
+class SessionServices:
+    """The services that conversations need."""
+
+    conversations: "Conversations"
+    chats: "Chats"
+    states: "SharedStates"
+    tool_log: "ToolLog"
+    redrive: "Redrive"
 
 
 @dataclass(frozen=True)
@@ -24,9 +42,32 @@ class Memory:
     notes: Notes
     recall: Recall
     context: Context
-    conversations: Conversations
-    chats: Chats
-    tool_log: ToolLog
     erasure: Erasure
     archive: Archive
     table: ItemTable
+    sessions: Callable[[], SessionServices] = field(repr=False)
+
+    @property
+    def conversations(self) -> "Conversations":
+        """Turns of sessions: append, load, page back, end."""
+        return self.sessions().conversations
+
+    @property
+    def chats(self) -> "Chats":
+        """The chat that a user and an agent have going, and those before."""
+        return self.sessions().chats
+
+    @property
+    def states(self) -> "SharedStates":
+        """What the agents of a session share."""
+        return self.sessions().states
+
+    @property
+    def tool_log(self) -> "ToolLog":
+        """Which tools were called, and how it went."""
+        return self.sessions().tool_log
+
+    @property
+    def redrive(self) -> "Redrive":
+        """Turns that the table would not take, and what is on its way to it."""
+        return self.sessions().redrive

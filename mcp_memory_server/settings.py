@@ -3,38 +3,18 @@
 import difflib
 import getpass
 import os
-import re
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from mcp_memory_server.addresses import parse_dead_letters, parse_outbox, parse_sessions, parse_table
+from mcp_memory_server.domain.acknowledging import Acknowledge
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError
 
 PREFIX = "MCP_MEMORY_"
-FILE_NAME = "memory.db"
-
-TableForms = "sqlite:///path/to/file or dynamodb://table?region=eu-west-1"
-
-
-@dataclass(frozen=True)
-class SqliteTable:
-    """The embedded default: one file."""
-
-    path: Path
-
-
-@dataclass(frozen=True)
-class DynamoDbTable:
-    """A DynamoDB table. Without a region or an endpoint, what the AWS configuration says."""
-
-    name: str
-    region: str | None = None
-    endpoint: str | None = None
 
 
 def _account_name() -> str:
@@ -44,9 +24,14 @@ def _account_name() -> str:
         return "default"
 
 
-def _known_form(table: str) -> str:
-    parse_table(table)
-    return table
+def _form(parse: Callable[[str], object]) -> AfterValidator:
+    """Return the check that a text can be read; what stays in the settings is the text."""
+
+    def check(text: str) -> str:
+        parse(text)
+        return text
+
+    return AfterValidator(check)
 
 
 class Settings(BaseSettings):
@@ -54,8 +39,21 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
-    table: Annotated[str, AfterValidator(_known_form)] = Field(
+    table: Annotated[str, _form(parse_table)] = Field(
         default="sqlite:", description="Where memory is kept: sqlite:///path/to/file or dynamodb://table?region=…"
+    )
+    # An address may hold a password, so these are not shown.
+    sessions: Annotated[str, _form(parse_sessions)] = Field(
+        default="sqlite:", repr=False, description="Where running sessions are kept at hand: sqlite:, redis://… or none"
+    )
+    acknowledge: Acknowledge = Field(
+        default=Acknowledge.TABLE, description="When a turn is acknowledged: in the table, or in the outbox"
+    )
+    outbox: Annotated[str, _form(parse_outbox)] = Field(
+        default="sqlite:", description="Where turns wait for the table: sqlite:, redis: (that of the sessions) or none"
+    )
+    dead_letters: Annotated[str, _form(parse_dead_letters)] = Field(
+        default="sqlite:", description="Where turns go that the table will not take: sqlite: or sqs://queue?region=…"
     )
     user: str = Field(default_factory=_account_name, description="Whose memory a local client reads and writes")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
@@ -92,35 +90,3 @@ def read_settings() -> Settings:
         first = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
         raise ConfigurationError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from None
-
-
-def parse_table(text: str) -> SqliteTable | DynamoDbTable:
-    """Read where memory is kept.
-
-    Raises:
-        ValueError: It has none of the known forms. The message shows them.
-    """
-    url = urlsplit(text)
-    if url.scheme == "sqlite":
-        return SqliteTable(_sqlite_path(unquote(url.path), url.netloc))
-    if url.scheme == "dynamodb":
-        options = dict(parse_qsl(url.query, strict_parsing=bool(url.query)))
-        if unknown := options.keys() - {"region", "endpoint"}:
-            raise ValueError(f"{sorted(unknown)[0]!r} is not an option of a dynamodb:// table; region and endpoint are")
-        if not url.netloc or url.path.strip("/"):
-            raise ValueError("a DynamoDB table is written dynamodb://table?region=eu-west-1")
-        return DynamoDbTable(url.netloc, options.get("region"), options.get("endpoint"))
-    raise ValueError(f"must be {TableForms}, got a value that begins with {text.partition(':')[0][:20]!r}")
-
-
-def _sqlite_path(path: str, host: str) -> Path:
-    if host:
-        raise ValueError("a file is written sqlite:///path/to/file, with three slashes")
-    if path in ("", "/"):
-        # Imported here: only the default needs to know where the user's data folder is.
-        from platformdirs import user_data_path
-
-        return user_data_path("mcp-memory-server", appauthor=False) / FILE_NAME
-    # sqlite:////var/lib/x and sqlite:///var/lib/x both occur in the wild; a Windows drive has no slash before it.
-    path = re.sub(r"^/+(?=~|[A-Za-z]:)", "", re.sub(r"^/+", "/", path))
-    return Path(path).expanduser().absolute()

@@ -9,12 +9,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from mcp_memory_server.addresses import (
+    LocalFile,
+    Nowhere,
+    RedisStore,
+    SqliteTable,
+    parse_sessions,
+    parse_table,
+)
 from mcp_memory_server.cli.printing import print_json
 from mcp_memory_server.domain.facts import Statement
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.settings import Settings, SqliteTable, parse_table
+from mcp_memory_server.settings import Settings
 from mcp_memory_server.version import __version__
 from mcp_memory_server.wiring import describe_table, open_memory
 
@@ -37,7 +45,8 @@ async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     try:
         async with open_memory(settings) as memory:
             findings.append(await _timed("probe", lambda: _probe(memory)))
-        if findings[-1].ok:  # one that does not answer would only be waited for again
+            findings += [await _timed("sessions", lambda: _sessions(memory, settings)), await _undelivered(memory)]
+        if findings[2].ok:  # one that does not answer would only be waited for again
             findings += _table(settings, dict(await describe_table(settings)))
     except MemoryServerError as error:
         findings.append(Finding("table", ok=False, found=str(error), advice=_advice(error)))
@@ -83,6 +92,28 @@ async def _probe(memory: Memory) -> str:
     finally:
         await memory.erasure.forget_user(scope)
     return "wrote, recalled and forgot a memory"
+
+
+async def _sessions(memory: Memory, settings: Settings) -> str:
+    """Ask the session memory about a session that nobody has."""
+    match parse_sessions(settings.sessions):
+        case Nowhere():
+            return "none: sessions are read from the table"
+        case LocalFile():
+            where = "a file"
+        case RedisStore():
+            where = "Redis"  # without its address, which may hold a password
+    await memory.states.read(Scope(f"doctor-{secrets.token_hex(6)}", "probe"))
+    return f"kept at hand in {where}, which answered"
+
+
+async def _undelivered(memory: Memory) -> Finding:
+    try:
+        waiting, dead = await memory.redrive.waiting(), await memory.redrive.count()
+    except MemoryServerError as error:
+        return Finding("outbox", ok=False, found=str(error), advice=_advice(error))
+    found = f"{waiting.turns:,} turns wait for the table, {dead:,} dead letters"
+    return Finding("outbox", ok=not dead, found=found, advice="run `mcp-memory-server redrive`" if dead else "")
 
 
 async def _timed(check: str, work: Callable[[], Awaitable[str]]) -> Finding:

@@ -22,10 +22,14 @@ attach it to a client:
   Claude Desktop   "mcpServers": {"memory": {"command": "mcp-memory-server"}} in claude_desktop_config.json
 
 settings, from the environment:
-  MCP_MEMORY_TABLE   where memory is kept: sqlite:///path/to/file (default: a file in your data folder)
-                     or dynamodb://table?region=eu-west-1
-  MCP_MEMORY_USER    whose memory it is (default: your account's name)
-  MCP_MEMORY_LOG_LEVEL   DEBUG, INFO, WARNING (default) or ERROR
+  MCP_MEMORY_TABLE         where memory is kept: sqlite:///path/to/file (default: a file in your data folder)
+                           or dynamodb://table?region=eu-west-1
+  MCP_MEMORY_SESSIONS      where running sessions are kept at hand: sqlite: (default), redis://host:6379/0 or none
+  MCP_MEMORY_ACKNOWLEDGE   when a turn is acknowledged: in the table (default), or already in the outbox
+  MCP_MEMORY_OUTBOX        where turns wait for the table: sqlite: (default), redis: (that of the sessions) or none
+  MCP_MEMORY_DEAD_LETTERS  where turns go that the table will not take: sqlite: (default) or sqs://queue?region=…
+  MCP_MEMORY_USER          whose memory it is (default: your account's name)
+  MCP_MEMORY_LOG_LEVEL     DEBUG, INFO, WARNING (default) or ERROR
 """
 
 
@@ -45,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mcp-memory-server {__version__}")
-    parser.set_defaults(command=_lazily("serve", "serve"), http=False, tools="memory")
+    parser.set_defaults(command=_lazily("serve", "serve"), http=False, tools="memory", metrics=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     serve = _command(commands, "serve", "serve", "serve", "serve MCP clients over stdio, or over HTTP")
@@ -58,11 +62,17 @@ def build_parser() -> argparse.ArgumentParser:
     serve.add_argument("--http", action="store_true", help="serve streamable HTTP instead of stdio")
     serve.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=_port, default=DEFAULT_PORT, help="the port to listen on (default: %(default)s)")
+    serve.add_argument("--metrics", action="store_true", help="with --http: show metrics to Prometheus at /metrics")
 
     doctor = _command(commands, "doctor", "doctor", "doctor", "check settings, engine and permissions; try a memory")
     _json(doctor)
     _add_memory_commands(commands)
     _add_transfer_commands(commands)
+
+    redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table would not take")
+    redrive.add_argument("--list", action="store_true", help="only show them")
+    redrive.add_argument("--limit", type=int, default=100, help="how many to show (default: %(default)s)")
+    _json(redrive)
 
     tables = commands.add_parser("tables", help="make, describe or delete the DynamoDB table")
     actions = tables.add_subparsers(title="actions", metavar="ACTION", required=True)

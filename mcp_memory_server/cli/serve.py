@@ -8,24 +8,26 @@ import sys
 
 from mcp_memory_server.cli import INTERRUPTED
 from mcp_memory_server.cli.printing import say
+from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.server.app import build_server
 from mcp_memory_server.server.identity import always
 from mcp_memory_server.server.transports import PATH, http_app, listen, serve_http, serve_stdio
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import open_memory
+from mcp_memory_server.wiring.metrics import MetricsPage, metrics_of_this_process, open_metrics_page
 
 CONVERSATION = "conversation"
 
 
 async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client leaves, or the process is told to stop."""
-    async with open_memory(settings) as memory:
+    page = _metrics_page(parsed)
+    metrics = metrics_of_this_process() if page is None else page.metrics
+    async with open_memory(settings, metrics=metrics) as memory:
         server = build_server(memory, always(settings.scope()), with_conversations=parsed.tools == CONVERSATION)
         if parsed.http:
-            app = http_app(server, parsed.host)
+            app = http_app(server, parsed.host, metrics_page=page and page.render)
             with listen(parsed.host, parsed.port) as listener:
-                # uvicorn stops, then repeats the signal, which would end us before the memory is closed.
-                signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
                 _say_how_to_attach(parsed.host, listener.getsockname()[1], settings)
                 await serve_http(app, listener)
         else:
@@ -34,6 +36,12 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
             signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
             await serve_stdio(server)
     return 0
+
+
+def _metrics_page(parsed: argparse.Namespace) -> MetricsPage | None:
+    if parsed.metrics and not parsed.http:
+        raise ConfigurationError("--metrics is a page of the HTTP server; add --http")
+    return open_metrics_page() if parsed.metrics else None
 
 
 def _say_how_to_attach(host: str, port: int, settings: Settings) -> None:

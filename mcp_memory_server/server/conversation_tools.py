@@ -5,28 +5,37 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from mcp_memory_server.domain.answers import Status
 from mcp_memory_server.domain.chats import Chat
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.sessions import Tier
 from mcp_memory_server.domain.tool_log import ToolCall, ToolStatus
 from mcp_memory_server.domain.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.server.dates import moment_from
 from mcp_memory_server.server.identity import Identify
 from mcp_memory_server.server.tool import MemoryTool, Reply, make_tool
+from mcp_memory_server.services.sessions_at_hand import LoadedSession
 
+OLDER_TURNS = 20
+
+_Tier = Literal["standard", "premium", "vip"]
 _OPERATION = "the same id twice is done once; send one if you may repeat the call"
 
 
 def conversation_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
-    """Return the tools over one memory. A session belongs to the user who is identified: its id alone opens nothing."""
-    return [*_turn_tools(memory, identify), *_chat_tools(memory, identify), *_log_tools(memory, identify)]
+    """Return the tools over one memory. A session belongs to the user who is identified: its id alone opens nothing.
+
+    ``load_context`` is among them too, and takes the place of the one that knows no sessions.
+    """
+    return [
+        *_turn_tools(memory, identify),
+        *_session_tools(memory, identify),
+        *_chat_tools(memory, identify),
+        *_log_tools(memory, identify),
+    ]
 
 
 def _turn_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
-    def session(session_id: str) -> Scope:
-        return Scope(identify().user_id, session_id)
-
     async def append_turn(
         session_id: str,
         role: Literal["user", "assistant", "tool", "system"],
@@ -41,6 +50,7 @@ def _turn_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
         response_id: str | None = None,
         guardrail_flags: list[str] | None = None,
         said_at: Annotated[str | None, Field(description="ISO time of an old turn")] = None,
+        tier: Annotated[_Tier, Field(description="how long the session is kept at hand")] = "standard",
         operation_id: Annotated[str | None, Field(description=_OPERATION)] = None,
     ) -> Reply:
         """Keep one turn of a conversation. Once this answers, the turn is never lost."""
@@ -58,28 +68,53 @@ def _turn_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
             guardrail_flags=tuple(guardrail_flags or ()),
             said_at=None if said_at is None else moment_from(said_at),
         )
-        appended = await memory.conversations.append(session(session_id), new, operation_id=operation_id)
-        return {"status": "complete", "id": appended.turn.id, "tokens": appended.turn.token_count}
+        scope = Scope(identify().user_id, session_id)
+        appended = await memory.conversations.append(scope, new, operation_id=operation_id, tier=Tier(tier))
+        reply: Reply = {"status": "complete", "id": appended.turn.id, "tokens": appended.turn.token_count}
+        # It is durable, and will be in the table; another machine may not see it yet.
+        return {**reply, "pending": True} if appended.pending else reply
+
+    return [make_tool(append_turn, returns={"id": {"type": "string"}}, idempotent=False)]
+
+
+def _session_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
+    def session(session_id: str | None) -> Scope:
+        return Scope(identify().user_id, session_id)
 
     async def load_session(
         session_id: str,
-        turns: int = 20,
+        turns: Annotated[int | None, Field(description="exactly so many of the last turns")] = None,
         view: Literal["context", "summary", "everything"] = "context",
         before: Annotated[str | None, Field(description="the cursor of an earlier answer: older turns")] = None,
+        tier: _Tier = "standard",
     ) -> Reply:
-        """Load the last turns of a conversation, oldest first, with its counters and its rolling summary."""
+        """Load a conversation: its last turns within the budget of a session, oldest first, counters and summary."""
         scope, chosen = session(session_id), View(view)
         if before is not None:
-            older, cursor = await memory.conversations.before(scope, before, turns=turns, view=chosen)
-            return _page(Status.COMPLETE, older, cursor, chosen)
-        loaded = await memory.conversations.load(scope, turns=turns, view=chosen)
-        reply = _page(loaded.status, loaded.turns, loaded.cursor, chosen)
-        reply |= {"turn_count": loaded.turn_count, "token_count": loaded.token_count}
+            older = await memory.conversations.before(scope, before, turns=turns or OLDER_TURNS, view=chosen)
+            return _page(older, chosen)
+        loaded = await memory.conversations.load(scope, turns=turns, view=chosen, tier=Tier(tier))
+        reply = _page(loaded, chosen) | {"turn_count": loaded.turn_count, "token_count": loaded.token_count}
+        if loaded.ended_at is not None:
+            reply["ended_at"] = loaded.ended_at.isoformat(timespec="milliseconds")
         return reply if loaded.summary is None else {**reply, "summary": loaded.summary}
 
+    async def end_session(
+        session_id: str, operation_id: Annotated[str | None, Field(description=_OPERATION)] = None
+    ) -> Reply:
+        """Note that a conversation is over. Its turns stay; a later turn makes it go on."""
+        ended = await memory.conversations.end(session(session_id), operation_id=operation_id)
+        counted = {"turn_count": ended.turn_count, "token_count": ended.token_count}
+        return {"status": "complete", "ended_at": ended.ended_at.isoformat(timespec="milliseconds"), **counted}
+
+    async def load_context(max_tokens: int = 600, session_id: str | None = None) -> Reply:
+        """Load the user's preferences and main facts, and the running conversation, for the next model call."""
+        return (await memory.context.load(session(session_id), max_tokens=max_tokens)).to_reply()
+
     return [
-        make_tool(append_turn, returns={"id": {"type": "string"}}, idempotent=False),
         make_tool(load_session, returns={"turns": {"type": "array"}}, read_only=True),
+        make_tool(end_session, returns={}),
+        make_tool(load_context, returns={"context": {"type": "string"}}, read_only=True),
     ]
 
 
@@ -152,8 +187,13 @@ def _log_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
     ]
 
 
-def _page(status: Status, turns: tuple[Turn, ...], cursor: str | None, view: View) -> Reply:
-    return _with_cursor({"status": status.value, "turns": [_turn(turn, view) for turn in turns]}, cursor)
+def _page(loaded: LoadedSession, view: View) -> Reply:
+    reply: Reply = {"status": loaded.status.value, "turns": [_turn(turn, view) for turn in loaded.turns]}
+    if loaded.missing:
+        reply["missing"] = list(loaded.missing)
+    if loaded.partitions > 1:
+        reply |= {"partitions": loaded.partitions, "answered": loaded.answered}
+    return _with_cursor(reply, loaded.cursor)
 
 
 def _turn(turn: Turn, view: View) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from mcp_memory_server.errors import (
     NotFoundError,
     UnavailableError,
 )
+from mcp_memory_server.server.spans import describe_reply, memory_span
 
 DEADLINE_SECONDS = 25.0
 """One deadline around everything a call does; longer than the table's own, which usually answers first."""
@@ -53,8 +54,11 @@ class MemoryTool:
         try:
             parsed = self.arguments.model_validate(arguments)
             values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
-            async with asyncio.timeout(DEADLINE_SECONDS):
-                return _result(await self.function(**values))
+            with memory_span(self.definition.name) as span:
+                async with asyncio.timeout(DEADLINE_SECONDS):
+                    reply = await self.function(**values)
+                describe_reply(span, reply)
+            return _result(reply)
         except ValidationError as error:
             return _failure("invalid_request", _what_is_wrong(error, self.arguments))
         except MemoryServerError as error:

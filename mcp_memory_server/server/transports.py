@@ -1,16 +1,21 @@
 """How clients reach the server: over the standard streams of a process, or over HTTP."""
 
+import asyncio
 import ipaddress
+import os
+import signal
 import socket
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp.server import Server
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.stdio import stdio_server
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -19,9 +24,13 @@ from starlette.routing import Route
 from mcp_memory_server.errors import ConfigurationError
 
 PATH = "/mcp"
+METRICS_PATH = "/metrics"
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MAX_BODY_BYTES = 1024 * 1024
 MAX_REQUESTS_AT_ONCE = 1000
 GRACE_SECONDS = 10
+
+MetricsPage: TypeAlias = Callable[[], bytes]
 
 
 @dataclass(frozen=True)
@@ -55,9 +64,26 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 async def serve_http(app: Starlette, listener: socket.socket) -> None:
-    """Serve streamable HTTP until the process is told to stop, then finish what is in flight."""
+    """Serve streamable HTTP until the process is told to stop, then finish what is in flight.
+
+    Told once more, whether here or in what follows, the process ends at once: what was acknowledged is durable.
+    """
     # Imported here: a client on stdio should not wait for a web server to load.
     import uvicorn
+
+    class StoppableServer(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Generator[None]:
+            # uvicorn would count a second signal as the first, and repeat both when it is done.
+            def stop(number: int, _frame: object) -> None:
+                if self.should_exit:
+                    os._exit(128 + number)
+                self.should_exit = True
+
+            if threading.current_thread() is threading.main_thread():
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    signal.signal(number, stop)
+            yield
 
     config = uvicorn.Config(
         app,
@@ -65,11 +91,13 @@ async def serve_http(app: Starlette, listener: socket.socket) -> None:
         timeout_graceful_shutdown=GRACE_SECONDS,
         limit_concurrency=MAX_REQUESTS_AT_ONCE,
     )
-    await uvicorn.Server(config).serve(sockets=[listener])
+    await StoppableServer(config).serve(sockets=[listener])
 
 
-def http_app(server: Server[Any], host: str, guard: Guard | None = None) -> Starlette:
-    """Return the web application.
+def http_app(
+    server: Server[Any], host: str, guard: Guard | None = None, *, metrics_page: MetricsPage | None = None
+) -> Starlette:
+    """Return the web application, with the page of metrics if there is one.
 
     It is stateless: with sessions, this SDK can answer one conversation with another's result.
 
@@ -80,6 +108,9 @@ def http_app(server: Server[Any], host: str, guard: Guard | None = None) -> Star
         raise ConfigurationError(
             f"without a token verifier the server listens on this machine only, not on {host!r}; use --host 127.0.0.1"
         )
+    routes = [Route("/health", _health, methods=["GET"])]
+    if metrics_page is not None:
+        routes.append(_metrics_route(metrics_page))
     return server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
@@ -89,7 +120,7 @@ def http_app(server: Server[Any], host: str, guard: Guard | None = None) -> Star
         host=host,
         auth=guard.settings if guard else None,
         token_verifier=guard.verifier if guard else None,
-        custom_starlette_routes=[Route("/health", _health, methods=["GET"])],
+        custom_starlette_routes=routes,
     )
 
 
@@ -112,3 +143,17 @@ def _security(guard: Guard | None) -> TransportSecuritySettings:
 
 async def _health(_request: Request) -> Response:
     return PlainTextResponse("ok\n")
+
+
+def _metrics_route(page: MetricsPage) -> Route:
+    """Return the route that shows the page, without a token, to this machine only; also where there is a guard."""
+    this_machine = TransportSecurityMiddleware(_security(None))
+
+    async def answer(request: Request) -> Response:
+        # A proxy on this machine is known by the names of others: by the Host it passes on, or by X-Forwarded-For.
+        if request.client is None or not is_loopback(request.client.host):
+            return PlainTextResponse("the metrics are for this machine only\n", status_code=403)
+        refusal = await this_machine.validate_request(request)
+        return refusal or Response(await asyncio.to_thread(page), media_type=METRICS_TYPE)
+
+    return Route(METRICS_PATH, answer, methods=["GET"])

@@ -9,6 +9,8 @@ import pytest
 from tests.cli.commands import LISBON, Run
 from tests.engines.servers import free_port
 
+CHECKS = ["versions", "settings", "probe", "sessions", "outbox", "table", "permissions"]
+
 
 def lines(out: str) -> dict[str, str]:
     """Return what was found by each check, without the advice, which is indented."""
@@ -20,7 +22,7 @@ def test_all_is_well_with_a_new_memory(run: Run, table: Path) -> None:
 
     assert checked.code == 0
     assert checked.out.endswith("All is well.\n")
-    assert list(lines(checked.out)) == ["versions", "settings", "probe", "table", "permissions"]
+    assert list(lines(checked.out)) == CHECKS
     assert str(table) in checked.out
     assert "user 'ana'" in checked.out
 
@@ -36,7 +38,7 @@ def test_json_is_for_programs(run: Run) -> None:
     checked = run("doctor", "--json").json
 
     assert checked["ok"] is True
-    assert {check["check"] for check in checked["checks"]} == {"versions", "settings", "probe", "table", "permissions"}
+    assert [check["check"] for check in checked["checks"]] == CHECKS
     assert all(check["ok"] for check in checked["checks"])
 
 

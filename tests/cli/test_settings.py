@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from mcp_memory_server import ConfigurationError, Scope, Settings
-from mcp_memory_server.settings import DynamoDbTable, SqliteTable, parse_table, read_settings
+from mcp_memory_server.addresses import DynamoDbTable, SqliteTable, parse_table
+from mcp_memory_server.settings import read_settings
 
 
 @pytest.mark.parametrize("text", ["sqlite:", "sqlite://", "sqlite:///"])

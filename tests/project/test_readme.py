@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from mcp_memory_server.settings import DynamoDbTable, parse_table
+from mcp_memory_server.addresses import DynamoDbTable, parse_table
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -24,11 +24,8 @@ RUN_BY_A_TEST_OF_THEIR_OWN = {
     "make test",
     "claude mcp add memory -- mcp-memory-server",
     "mcp-memory-server serve --http",
-    "mcp-memory-server serve --http --tools conversation",
+    "mcp-memory-server serve --http --tools conversation --metrics",
 }
-
-
-SERVE = ("mcp-memory-server serve --http", "mcp-memory-server serve --http --tools conversation")
 
 
 def blocks(language: str) -> list[str]:
@@ -84,10 +81,11 @@ def test_the_commands_about_the_table_on_aws_run_in_their_order(tmp_path: Path, 
     assert "All is well." in printed[-1]
 
 
-def test_the_python_snippet_prints_what_the_readme_says(tmp_path: Path) -> None:
-    (snippet,) = blocks("python")
-    (promised,) = re.findall(r"^prints `(.*?)`", README, re.MULTILINE)
+SNIPPETS = list(zip(blocks("python"), re.findall(r"^prints `(.*?)`", README, re.MULTILINE), strict=True))
 
+
+@pytest.mark.parametrize(("snippet", "promised"), SNIPPETS, ids=[promised for _, promised in SNIPPETS])
+def test_a_python_snippet_prints_what_the_readme_says(tmp_path: Path, snippet: str, promised: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", snippet],
         env=on_the_path(tmp_path),

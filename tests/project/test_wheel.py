@@ -53,4 +53,15 @@ def test_the_wheel_installs_one_command_and_an_extra_for_each_technology(wheel: 
     }
 
     assert "mcp-memory-server = mcp_memory_server.cli:main" in wheel.read(scripts).decode()
-    assert extras == {"dynamodb", "dax", "redis", "sqs", "anthropic", "bedrock", "strands", "agent-squad", "all"}
+    assert extras == {
+        "dynamodb",
+        "dax",
+        "redis",
+        "sqs",
+        "anthropic",
+        "bedrock",
+        "strands",
+        "agent-squad",
+        "metrics",
+        "all",
+    }

@@ -14,7 +14,7 @@ from mcp_memory_server.server.identity import always
 
 pytestmark = pytest.mark.anyio
 
-TURN_TOOLS = ["append_turn", "load_session"]
+TURN_TOOLS = ["append_turn", "load_session", "end_session"]
 LOG_TOOLS = ["log_tool_call", "tool_log"]
 CHAT_TOOLS = ["create_chat", "active_chat", "renew_chat", "delete_chat", "set_chat_version", "past_chats"]
 
@@ -69,6 +69,34 @@ async def test_a_repeated_call_with_its_operation_id_keeps_one_turn(client: Clie
 
     assert first["id"] == again["id"]
     assert len(loaded["turns"]) == 1
+
+
+async def test_a_session_that_was_ended_goes_on_with_its_next_turn(client: Client) -> None:
+    await call(client, "append_turn", session_id="s", role="user", content="That is all, thanks.")
+    ended = await call(client, "end_session", session_id="s")
+    over = [await call(client, "load_session", session_id="s") for _ in range(2)][-1]
+    await asyncio.sleep(0.002)  # a turn's time has milliseconds
+    await call(client, "append_turn", session_id="s", role="user", content="One more thing.")
+    going_on = await call(client, "load_session", session_id="s")
+
+    assert (ended["status"], ended["turn_count"]) == ("complete", 1)
+    assert over["ended_at"] == ended["ended_at"]
+    assert "ended_at" not in going_on
+    assert [turn["content"] for turn in going_on["turns"]] == ["That is all, thanks.", "One more thing."]
+
+
+async def test_the_context_holds_the_running_conversation_within_its_budget(client: Client) -> None:
+    await call(client, "set_preference", key="tone", value="brief")
+    for number in range(30):
+        await call(client, "append_turn", session_id="s", role="user", content=f"# Turn {number}\nabout trains")
+
+    page = await call(client, "load_context", session_id="s", max_tokens=200)
+    without = await call(client, "load_context", max_tokens=200)
+
+    assert "- tone: brief" in page["context"]
+    assert "## This conversation (30 turns so far)" in page["context"]
+    assert page["context"].endswith("- user: # Turn 29 about trains")
+    assert "This conversation" not in without["context"]
 
 
 async def test_another_user_does_not_see_the_session(tmp_path: Path) -> None:

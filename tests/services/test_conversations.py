@@ -3,17 +3,18 @@
 import asyncio
 import random
 import zlib
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
-from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turns import LIFE, NewTurn, Role, View
 from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 from mcp_memory_server.services.conversations import Conversations
+from mcp_memory_server.wiring import BesideTheTable, running
 from tests.clock import FakeClock
 from tests.services.conftest import OpenMemory
 from tests.services.watched_table import WatchedTable
@@ -38,22 +39,32 @@ FULL = NewTurn(
 
 
 @pytest.fixture
-async def watched(path: Path, clock: FakeClock) -> WatchedTable:
-    return WatchedTable(await SqliteItemTable.open(path, now=clock))
+async def watched(path: Path, clock: FakeClock) -> AsyncIterator[WatchedTable]:
+    table = WatchedTable(await SqliteItemTable.open(path, now=clock))
+    yield table
+    await table.close()
 
 
-def conversations(table: WatchedTable, clock: FakeClock) -> Conversations:
-    return Conversations(table.as_table, count_tokens, clock)
+@pytest.fixture
+async def service(watched: WatchedTable, clock: FakeClock) -> AsyncIterator[Conversations]:
+    async with running(watched.as_table, BesideTheTable(), now=clock) as memory:
+        yield memory.conversations
+
+
+@pytest.fixture
+async def other(path: Path, clock: FakeClock) -> AsyncIterator[Conversations]:
+    """The same conversations, as another process sees them."""
+    table = await SqliteItemTable.open(path, now=clock)
+    async with running(table, BesideTheTable(), now=clock) as memory:
+        yield memory.conversations
+    await table.close()
 
 
 def said(text: str) -> NewTurn:
     return NewTurn(Role.USER, text)
 
 
-async def test_a_turn_comes_back_with_everything_that_was_said_about_it(
-    watched: WatchedTable, clock: FakeClock
-) -> None:
-    service = conversations(watched, clock)
+async def test_a_turn_comes_back_with_everything_that_was_said_about_it(service: Conversations) -> None:
     kept = (await service.append(CHAT, FULL)).turn
 
     loaded = await service.load(CHAT, view=View.EVERYTHING)
@@ -61,11 +72,9 @@ async def test_a_turn_comes_back_with_everything_that_was_said_about_it(
     assert loaded.turns == (kept,)
     assert (kept.agent, kept.tool_calls, kept.page_context) == (FULL.agent, FULL.tool_calls, FULL.page_context)
     assert (loaded.turn_count, loaded.token_count, loaded.cursor) == (1, 7, None)
-    await watched.close()
 
 
-async def test_each_view_shows_what_its_reader_needs(watched: WatchedTable, clock: FakeClock) -> None:
-    service = conversations(watched, clock)
+async def test_each_view_shows_what_its_reader_needs(service: Conversations) -> None:
     await service.append(CHAT, FULL)
 
     (context,) = (await service.load(CHAT, view=View.CONTEXT)).turns
@@ -74,13 +83,11 @@ async def test_each_view_shows_what_its_reader_needs(watched: WatchedTable, cloc
     assert (context.role, context.content, context.intent) == (FULL.role, FULL.content, FULL.intent)
     assert (context.tool_calls, context.page_context, context.agent) == ((), None, None)
     assert (summary.content, summary.intent) == (FULL.content, None)
-    await watched.close()
 
 
 async def test_one_query_loads_counters_and_last_turns_however_long_the_session_is(
-    watched: WatchedTable, clock: FakeClock
+    service: Conversations, watched: WatchedTable
 ) -> None:
-    service = conversations(watched, clock)
     for number in range(60):
         await service.append(CHAT, said(f"Turn {number}"))
     watched.calls.clear()
@@ -90,20 +97,20 @@ async def test_one_query_loads_counters_and_last_turns_however_long_the_session_
     assert watched.calls == {"query": 1}
     assert [turn.content for turn in loaded.turns] == [f"Turn {number}" for number in range(45, 60)]
     assert loaded.turn_count == 60
-    await watched.close()
 
 
-async def test_an_append_is_one_small_read_and_one_write(watched: WatchedTable, clock: FakeClock) -> None:
-    service = conversations(watched, clock)
-
+async def test_without_a_session_memory_an_append_is_one_small_read_and_one_write(
+    service: Conversations, watched: WatchedTable
+) -> None:
     await service.append(CHAT, said("Hello"))
+    watched.calls.clear()
 
-    assert watched.calls == {"query": 1, "write": 1}
-    await watched.close()
+    await service.append(CHAT, said("Goodbye"))
+
+    assert watched.calls == {"query": 1, "put": 1}
 
 
-async def test_paging_back_finds_every_turn_once_while_new_ones_arrive(watched: WatchedTable, clock: FakeClock) -> None:
-    service = conversations(watched, clock)
+async def test_paging_back_finds_every_turn_once_while_new_ones_arrive(service: Conversations) -> None:
     for number in range(25):
         await service.append(CHAT, said(f"Turn {number}"))
     loaded = await service.load(CHAT, turns=10)
@@ -111,16 +118,14 @@ async def test_paging_back_finds_every_turn_once_while_new_ones_arrive(watched: 
     found, cursor = list(loaded.turns), loaded.cursor
     while cursor is not None:
         await service.append(CHAT, said("Something new"))
-        turns, cursor = await service.before(CHAT, cursor, turns=7)
-        found = [*turns, *found]
+        older = await service.before(CHAT, cursor, turns=7)
+        found, cursor = [*older.turns, *found], older.cursor
 
     assert [turn.content for turn in found] == [f"Turn {number}" for number in range(25)]
-    await watched.close()
 
 
 @pytest.mark.parametrize("size", [900, 5_000, 400_000, 1_000_000, 4 * 1024 * 1024])
-async def test_a_turn_of_any_size_comes_back_as_it_was(watched: WatchedTable, clock: FakeClock, size: int) -> None:
-    service = conversations(watched, clock)
+async def test_a_turn_of_any_size_comes_back_as_it_was(service: Conversations, size: int) -> None:
     content = random.Random(size).randbytes(size // 2).hex()
 
     kept = await service.append(CHAT, NewTurn(Role.TOOL, content, token_count=1))
@@ -128,14 +133,11 @@ async def test_a_turn_of_any_size_comes_back_as_it_was(watched: WatchedTable, cl
     (loaded,) = (await service.load(CHAT)).turns
     assert zlib.crc32(loaded.content.encode()) == zlib.crc32(content.encode())
     assert loaded.id == kept.turn.id
-    await watched.close()
 
 
 async def test_the_same_operation_twice_is_one_turn_and_counts_once(
-    watched: WatchedTable, clock: FakeClock, open_file: OpenMemory, path: Path
+    service: Conversations, other: Conversations
 ) -> None:
-    service = conversations(watched, clock)
-    other = conversations(WatchedTable((await open_file(path)).table), clock)
     first = await service.append(CHAT, said("Book it"), operation_id="message-7")
     await service.append(CHAT, said("Thanks"))
 
@@ -145,57 +147,44 @@ async def test_the_same_operation_twice_is_one_turn_and_counts_once(
     assert (again.turn.id, again.repeated) == (first.turn.id, True)
     assert [turn.content for turn in loaded.turns] == ["Book it", "Thanks"]
     assert loaded.turn_count == 2
-    await watched.close()
 
 
 async def test_turns_of_two_processes_in_one_millisecond_are_all_kept_in_the_order_of_acknowledgement(
-    watched: WatchedTable, clock: FakeClock, open_file: OpenMemory, path: Path
+    service: Conversations, other: Conversations, clock: FakeClock
 ) -> None:
-    one, other = conversations(watched, clock), conversations(WatchedTable((await open_file(path)).table), clock)
-
     for number in range(30):
-        await (one if number % 2 else other).append(CHAT, said(f"Turn {number}"))
+        await (service if number % 2 else other).append(CHAT, said(f"Turn {number}"))
         clock.advance(-timedelta(seconds=5))
 
-    turns = (await one.load(CHAT, turns=100)).turns
+    turns = (await service.load(CHAT, turns=100)).turns
     assert [turn.content for turn in turns] == [f"Turn {number}" for number in range(30)]
-    await watched.close()
 
 
-async def test_two_hundred_parallel_appends_are_all_kept_and_counted(watched: WatchedTable, clock: FakeClock) -> None:
-    service = conversations(watched, clock)
-
+async def test_two_hundred_parallel_appends_are_all_kept_and_counted(service: Conversations) -> None:
     await asyncio.gather(*(service.append(CHAT, NewTurn(Role.USER, f"{n}", token_count=2)) for n in range(200)))
 
     loaded = await service.load(CHAT, turns=300)
     assert sorted(int(turn.content) for turn in loaded.turns) == list(range(200))
     assert (loaded.turn_count, loaded.token_count) == (200, 400)
-    await watched.close()
 
 
-async def test_turns_are_gone_after_ninety_days(watched: WatchedTable, clock: FakeClock) -> None:
-    service = conversations(watched, clock)
+async def test_turns_are_gone_after_ninety_days(service: Conversations, clock: FakeClock) -> None:
     await service.append(CHAT, said("Hello"))
 
     clock.advance(LIFE)
 
     loaded = await service.load(CHAT)
     assert (loaded.turns, loaded.turn_count) == ((), 0)
-    await watched.close()
 
 
-async def test_knowing_a_session_id_gives_nobody_its_turns(watched: WatchedTable, clock: FakeClock) -> None:
-    service = conversations(watched, clock)
+async def test_knowing_a_session_id_gives_nobody_its_turns(service: Conversations) -> None:
     await service.append(Scope("anna", "a#b"), said("A secret"))
 
     for stranger in (Scope("bo", "a#b"), Scope("anna#a", "b"), Scope("anna", "a%23b"), Scope("anna", "a")):
         assert (await service.load(stranger)).turns == ()
-    await watched.close()
 
 
-async def test_what_cannot_be_a_turn_is_refused(watched: WatchedTable, clock: FakeClock) -> None:
-    service = conversations(watched, clock)
-
+async def test_what_cannot_be_a_turn_is_refused(service: Conversations) -> None:
     with pytest.raises(InvalidRequestError, match="session_id"):
         await service.append(Scope("anna"), said("Hello"))
     with pytest.raises(InvalidRequestError, match="content or tool calls"):
@@ -208,7 +197,6 @@ async def test_what_cannot_be_a_turn_is_refused(watched: WatchedTable, clock: Fa
         await service.load(CHAT, turns=0)
     with pytest.raises(InvalidRequestError, match="cursor"):
         await service.before(CHAT, "somewhere")
-    await watched.close()
 
 
 async def test_forgetting_a_user_takes_every_conversation_along(open_file: OpenMemory, path: Path) -> None:
@@ -227,7 +215,7 @@ async def test_forgetting_a_user_takes_every_conversation_along(open_file: OpenM
 
 
 async def test_forgetting_a_user_ends_although_the_index_lists_an_expired_session(
-    open_file: OpenMemory, path: Path, clock: FakeClock
+    clock: FakeClock, open_file: OpenMemory, path: Path
 ) -> None:
     memory = await open_file(path)
     await memory.conversations.append(CHAT, said("Long ago"))
@@ -237,11 +225,8 @@ async def test_forgetting_a_user_ends_although_the_index_lists_an_expired_sessio
     assert await memory.erasure.forget_user(Scope("anna")) == 2
 
 
-async def test_a_turn_may_consist_of_tool_calls_alone(watched: WatchedTable, clock: FakeClock) -> None:
-    service = conversations(watched, clock)
-
+async def test_a_turn_may_consist_of_tool_calls_alone(service: Conversations) -> None:
     await service.append(CHAT, NewTurn(Role.ASSISTANT, "", tool_calls=({"name": "search"},)))
 
     (turn,) = (await service.load(CHAT, view=View.EVERYTHING)).turns
     assert (turn.content, turn.tool_calls) == ("", ({"name": "search"},))
-    await watched.close()

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, cast
 
+from mcp_memory_server.errors import TableUnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
 
 Interruption: TypeAlias = Callable[[], Awaitable[object]]
@@ -16,6 +17,7 @@ class WatchedTable:
         self._table = table
         self.calls: Counter[str] = Counter()
         self.before: dict[str, Interruption] = {}
+        self.loses_reply_of: set[str] = set()
 
     @property
     def as_table(self) -> ItemTable:
@@ -28,6 +30,10 @@ class WatchedTable:
             self.calls[name] += 1
             if (interruption := self.before.pop(name, None)) is not None:
                 await interruption()
-            return await method(*arguments, **named)
+            answer = await method(*arguments, **named)
+            if name in self.loses_reply_of:
+                self.loses_reply_of.remove(name)
+                raise TableUnavailableError("the reply was lost")
+            return answer
 
         return call

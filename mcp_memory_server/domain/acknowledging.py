@@ -1,0 +1,12 @@
+"""When an appended turn is acknowledged."""
+
+from enum import StrEnum
+
+
+class Acknowledge(StrEnum):
+    """Where a turn is when its caller is told that it is kept."""
+
+    TABLE = "table"
+    """In the table. Only when that does not answer in time, in the outbox; the answer then says that it is pending."""
+    OUTBOX = "outbox"
+    """In the durable outbox, from where it is brought to the table a moment later."""

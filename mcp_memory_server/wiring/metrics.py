@@ -1,0 +1,63 @@
+"""Choosing where measurements go."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mcp_memory_server.addresses import RedisStore, SqliteTable, parse_sessions, parse_table
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.metrics import Metrics
+from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring.beside import BesideTheTable
+from mcp_memory_server.wiring.packages import missing_package
+
+
+@dataclass(frozen=True)
+class MetricsPage:
+    """Where measurements go, and what shows them. Showing them takes some milliseconds: call it in a thread."""
+
+    metrics: Metrics
+    render: Callable[[], bytes]
+
+
+def open_metrics_page() -> MetricsPage:
+    """Return a page that Prometheus reads.
+
+    Raises:
+        ConfigurationError: The packages for it are not installed.
+    """
+    try:
+        # Imported here: it loads an SDK that nobody else needs.
+        from mcp_memory_server.adapters.opentelemetry.prometheus_page import PrometheusPage
+    except ModuleNotFoundError as error:
+        raise missing_package("metrics", error) from error
+    page = PrometheusPage()
+    return MetricsPage(page.metrics, page.render)
+
+
+def metrics_of_this_process() -> Metrics | None:
+    """Return metrics that go wherever this process sends them; None if nobody set that up."""
+    if "opentelemetry.sdk" not in sys.modules:
+        return None  # so nobody waits for their code to load
+    from mcp_memory_server.adapters.opentelemetry.metrics import open_metrics
+
+    return open_metrics()
+
+
+def measured_table(settings: Settings, table: ItemTable, metrics: Metrics) -> ItemTable:
+    """Return the table, with every call to it measured."""
+    from mcp_memory_server.adapters.opentelemetry.item_table import MeasuredItemTable
+
+    engine = "sqlite" if isinstance(parse_table(settings.table), SqliteTable) else "dynamodb"
+    return MeasuredItemTable(table, metrics, engine=engine)
+
+
+def measured_sessions(settings: Settings, beside: BesideTheTable, metrics: Metrics) -> BesideTheTable:
+    """Return what lies beside the table, with every call to the session memory measured."""
+    from mcp_memory_server.adapters.opentelemetry.session_memory import MeasuredSessionMemory
+
+    if beside.states is None:
+        return beside
+    engine = "redis" if isinstance(parse_sessions(settings.sessions), RedisStore) else "sqlite"
+    states = MeasuredSessionMemory(beside.states, metrics, engine=engine)
+    return replace(beside, copies=states if beside.copies else None, states=states)

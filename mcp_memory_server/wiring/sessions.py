@@ -1,0 +1,74 @@
+"""Putting together what only conversations need. It is loaded, and made, when it is first used: most never do."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
+from mcp_memory_server.memory import SessionServices
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.metrics import Metrics
+from mcp_memory_server.services.chats import Chats
+from mcp_memory_server.services.conversations import Conversations
+from mcp_memory_server.services.copy_trust import CopyTrust
+from mcp_memory_server.services.delivery import Delivery
+from mcp_memory_server.services.placement import Placement
+from mcp_memory_server.services.redrive import Redrive
+from mcp_memory_server.services.session_stores import SessionStores
+from mcp_memory_server.services.sessions_at_hand import SessionsAtHand
+from mcp_memory_server.services.shared_states import SharedStates
+from mcp_memory_server.services.stored_turns import StoredTurns
+from mcp_memory_server.services.table_patience import TablePatience
+from mcp_memory_server.services.tool_log import ToolLog
+from mcp_memory_server.wiring.beside import BesideTheTable
+
+
+@dataclass(frozen=True)
+class RunningSessions:
+    """The services of conversations, and what works for them in the background."""
+
+    services: SessionServices
+    at_hand: SessionsAtHand
+    beside: BesideTheTable
+    delivery: Delivery
+
+    async def close(self) -> None:
+        """Finish what is under way, as far as that goes in time."""
+        await self.services.tool_log.close()
+        await self.delivery.close()
+
+
+def run_sessions(
+    table: ItemTable,
+    beside: BesideTheTable,
+    metrics: Metrics,
+    now: Callable[[], datetime],
+    monotonic: Callable[[], float] = time.monotonic,
+) -> RunningSessions:
+    """Put the services together over stores that are open already."""
+    process = uuid4().hex[:8]
+    trust = CopyTrust(table, now, process=process, monotonic=monotonic, wake=lambda: delivery.wake())
+    stored = StoredTurns(table, now, writer=process, monotonic=monotonic, metrics=metrics, wake=lambda: delivery.wake())
+    patience = TablePatience(has_outbox=beside.outbox is not None, monotonic=monotonic)
+    stores = SessionStores(
+        stored,
+        beside.copies,
+        trust,
+        beside.outbox,
+        patience,
+        metrics,
+        now,
+        outbox_is_in_copies=beside.outbox_is_in_copies,
+    )
+    at_hand, placement = SessionsAtHand(stores), Placement(stores, monotonic=monotonic)
+    delivery = Delivery(stores, placement, beside.dead_letters, owner=process)
+    services = SessionServices(
+        conversations=Conversations(stores, at_hand, placement, delivery, count_tokens, acknowledge=beside.acknowledge),
+        chats=Chats(table, now),
+        states=SharedStates(beside.states),
+        tool_log=ToolLog(table, now),
+        redrive=Redrive(stores, placement, beside.dead_letters),
+    )
+    return RunningSessions(services, at_hand, beside, delivery)

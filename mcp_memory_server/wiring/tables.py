@@ -1,0 +1,74 @@
+"""Choosing the table, and looking after the one on AWS."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+
+from mcp_memory_server.addresses import DynamoDbTable, SqliteTable, parse_table
+from mcp_memory_server.errors import ConfigurationError
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring.packages import missing_package
+
+
+async def open_table(settings: Settings, *, now: Callable[[], datetime]) -> ItemTable:
+    """Open the table that the settings name. Whoever opens it closes it."""
+    match parse_table(settings.table):
+        case SqliteTable(path):
+            # Adapters are imported where they are chosen: nobody loads boto3 to use SQLite.
+            from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
+
+            return await SqliteItemTable.open(path, now=now)
+        case DynamoDbTable(name, region, endpoint):
+            try:
+                from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
+            except ModuleNotFoundError as error:
+                raise missing_package("dynamodb", error) from error
+            return open_dynamodb(name, region=region, endpoint=endpoint, now=now)
+
+
+async def create_table(settings: Settings, progress: Callable[[str], None]) -> Mapping[str, object]:
+    """Make the table that the settings name, as it should be in production, and describe it."""
+    table = _dynamodb_only(settings)
+    from mcp_memory_server.adapters.dynamodb import tables
+
+    description = await tables.create_table(table.name, region=table.region, endpoint=table.endpoint, progress=progress)
+    return asdict(description)
+
+
+async def describe_table(settings: Settings) -> Mapping[str, object]:
+    """Tell what the table that the settings name is like."""
+    match parse_table(settings.table):
+        case SqliteTable(path):
+            from mcp_memory_server.adapters.sqlite.description import describe_file
+
+            return asdict(await describe_file(path))
+        case DynamoDbTable():
+            table = _dynamodb_only(settings)
+            from mcp_memory_server.adapters.dynamodb import tables
+
+            return asdict(await tables.describe_table(table.name, region=table.region, endpoint=table.endpoint))
+
+
+async def delete_table(settings: Settings, progress: Callable[[str], None]) -> None:
+    """Remove the table that the settings name, with everything in it."""
+    table = _dynamodb_only(settings)
+    from mcp_memory_server.adapters.dynamodb import tables
+
+    await tables.delete_table(table.name, region=table.region, endpoint=table.endpoint, progress=progress)
+
+
+def _dynamodb_only(settings: Settings) -> DynamoDbTable:
+    match parse_table(settings.table):
+        case DynamoDbTable() as table:
+            try:
+                importlib.import_module("boto3")
+            except ModuleNotFoundError as error:
+                raise missing_package("dynamodb", error) from error
+            return table
+        case SqliteTable(path):
+            raise ConfigurationError(
+                f"the memory is the file {str(path)!r}, which makes itself; to delete it, delete the file. For a table "
+                "on AWS set MCP_MEMORY_TABLE=dynamodb://table?region=eu-west-1"
+            )
