@@ -7,6 +7,7 @@ import pytest
 
 from mcp_memory_server import Settings, open_memory
 from mcp_memory_server.services import delivery
+from tests.engines.servers import RedisServer
 from tests.faults.appender import Task
 from tests.faults.appenders import appending
 from tests.faults.conversations import CHAT, Account, dynamodb_url, settings, until_delivered
@@ -50,6 +51,24 @@ async def test_kill_9_at_random_moments_loses_no_turn_and_keeps_none_twice(
         await account.settle(memory, kills=len(moments), waiting=waiting)
     assert account.acknowledged[CHAT] == [f"turn {number}" for number in range(turns)]
     assert acknowledge == "table" or any(waiting)
+
+
+@pytest.mark.parametrize(("turns", "kills", "lease"), SIZES)
+async def test_kill_9_loses_no_turn_that_waits_in_the_redis_of_the_sessions(
+    tmp_path: Path, table: str, own_redis: RedisServer, turns: int, kills: int, lease: float
+) -> None:
+    chosen = settings(tmp_path, table=table, acknowledge="outbox", sessions=own_redis.url, outbox="redis:")
+    account = Account()
+    moments = sorted(account.chance.sample(range(1, turns), kills))
+
+    for moment in moments:
+        await append_until_killed(chosen, account, Task(upto=turns, lease_seconds=lease), moment)
+    await finish(chosen, account, Task(upto=turns, lease_seconds=lease))
+
+    async with open_memory(chosen) as memory:
+        await until_delivered(memory)
+        await account.settle(memory, kills=len(moments))
+    assert account.acknowledged[CHAT] == [f"turn {number}" for number in range(turns)]
 
 
 async def append_until_killed(chosen: Settings, account: Account, task: Task, moment: int) -> None:
