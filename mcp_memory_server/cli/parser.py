@@ -136,6 +136,9 @@ def _add_transfer_commands(commands: Any) -> None:
 
     import_ = _command(commands, "import", "transfer", "import_", "add memories from an export or from server-memory")
     import_.add_argument("file", help="a JSON Lines file, or - for standard input")
+    import_.add_argument(
+        "--transcript", action="store_true", help="the file holds conversations: session, text, speaker, date, id"
+    )
     _json(import_)
 
     forget_user = _command(commands, "forget-user", "transfer", "forget_user", "delete everything of a user")

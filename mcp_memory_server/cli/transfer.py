@@ -4,12 +4,13 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from mcp_memory_server.cli.printing import ProgressLine, confirmed, interruptible, print_json, say
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.transcripts import TranscribedTurn, transcript_from
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import open_memory
@@ -34,9 +35,11 @@ async def export(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 async def import_(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Add memories from a file."""
+    """Add memories, or conversations, from a file."""
     progress = ProgressLine("imported")
     lines = _read_lines(parsed.file)
+    if parsed.transcript:
+        return await _transcribe(parsed, settings, transcript_from(lines), progress)
     async with open_memory(settings) as memory:
         imported = await memory.archive.import_(settings.scope(), lines, progress.show)
     progress.finish()
@@ -44,6 +47,19 @@ async def import_(parsed: argparse.Namespace, settings: Settings) -> int:
         print_json({"added": imported.added, "known": imported.known, "forgotten": imported.forgotten})
     else:
         print(f"added {imported.added:,}, known before {imported.known:,}, forgotten before {imported.forgotten:,}")
+    return 0
+
+
+async def _transcribe(
+    parsed: argparse.Namespace, settings: Settings, turns: Sequence[TranscribedTurn], progress: ProgressLine
+) -> int:
+    async with open_memory(settings) as memory:
+        done = await memory.conversations.transcribe(settings.scope(), turns, progress.show)
+    progress.finish()
+    if parsed.json:
+        print_json({"added": done.added, "known": done.known, "sessions": done.sessions})
+    else:
+        print(f"added {done.added:,} turns in {done.sessions:,} sessions, known before {done.known:,}")
     return 0
 
 

@@ -54,6 +54,7 @@ class NewTurn:
     response_id: str | None = None
     guardrail_flags: tuple[str, ...] = ()
     said_at: datetime | None = None
+    source_id: str | None = None
 
     def __post_init__(self) -> None:
         size = byte_length("content", self.content)
@@ -61,9 +62,8 @@ class NewTurn:
             raise TooLargeError(f"content must be at most {MAX_CONTENT_BYTES:,} bytes long, got {size:,}")
         if not self.content and not self.tool_calls:
             raise InvalidRequestError("a turn needs content or tool calls")
-        names = {"speaker": self.speaker, "intent": self.intent, "agent": self.agent, "response_id": self.response_id}
-        for name, value in names.items():
-            if value is not None:
+        for name in ("speaker", "intent", "agent", "response_id", "source_id"):
+            if (value := getattr(self, name)) is not None:
                 check_id(name, value)
         _check_details(self)
 
@@ -84,6 +84,8 @@ class Turn:
     page_context: Mapping[str, Any] | None = None
     response_id: str | None = None
     guardrail_flags: tuple[str, ...] = ()
+    source_id: str | None = None
+    """What the turn was called where it came from."""
 
     @property
     def at(self) -> datetime:
@@ -106,6 +108,7 @@ def kept_as(new: NewTurn, turn_id: str, *, tokens: int, importance: float) -> Tu
         page_context=new.page_context,
         response_id=new.response_id,
         guardrail_flags=new.guardrail_flags,
+        source_id=new.source_id,
     )
 
 

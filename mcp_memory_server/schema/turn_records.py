@@ -178,10 +178,17 @@ def operation_of(item: Item) -> str | None:
 
 
 def written(
-    scope: Scope, turn: Turn, *, number: int = 0, operation: str | None = None, writer: str | None = None
+    scope: Scope,
+    turn: Turn,
+    now: datetime,
+    *,
+    number: int = 0,
+    operation: str | None = None,
+    writer: str | None = None,
 ) -> Written:
     """Return the turn as the items that hold it. Without a writer, it is counted by the write that stores it."""
-    partition, expires_at = session_partition(scope), turn.at + LIFE
+    # An old conversation that is brought along lives from now on.
+    partition, expires_at = session_partition(scope), max(turn.at, now) + LIFE
     body = _details(turn) | {name: value for name, value in ((OPERATION, operation), (WRITER, writer)) if value}
     packed = _packed(turn.content)
     pieces: list[bytes] = []
@@ -229,6 +236,7 @@ def turn_from(item: Item, parts: Sequence[Item] = ()) -> Turn:
         importance=float(cast("float", body.get("importance", 0.5))),
         page_context=cast("Mapping[str, Any] | None", body.get("page_context")),
         response_id=_text(body, "response_id"),
+        source_id=_text(body, "source_id"),
         guardrail_flags=tuple(cast("Sequence[str]", body.get("guardrail_flags") or ())),
     )
 
@@ -241,6 +249,7 @@ def _details(turn: Turn) -> dict[str, Value]:
         "tool_calls": list(turn.tool_calls),
         "page_context": turn.page_context,
         "response_id": turn.response_id,
+        "source_id": turn.source_id,
         "guardrail_flags": list(turn.guardrail_flags),
     }
     present = {name: value for name, value in optional.items() if value}

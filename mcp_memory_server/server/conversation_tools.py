@@ -50,6 +50,7 @@ def _turn_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
         response_id: str | None = None,
         guardrail_flags: list[str] | None = None,
         said_at: Annotated[str | None, Field(description="ISO time of an old turn")] = None,
+        source_id: Annotated[str | None, Field(description="what the turn is called where it comes from")] = None,
         tier: Annotated[_Tier, Field(description="how long the session is kept at hand")] = "standard",
         operation_id: Annotated[str | None, Field(description=_OPERATION)] = None,
     ) -> Reply:
@@ -67,6 +68,7 @@ def _turn_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
             response_id=response_id,
             guardrail_flags=tuple(guardrail_flags or ()),
             said_at=None if said_at is None else moment_from(said_at),
+            source_id=source_id,
         )
         scope = Scope(identify().user_id, session_id)
         appended = await memory.conversations.append(scope, new, operation_id=operation_id, tier=Tier(tier))
@@ -208,6 +210,7 @@ def _turn(turn: Turn, view: View) -> dict[str, Any]:
             "importance": turn.importance,
             "page_context": turn.page_context,
             "response_id": turn.response_id,
+            "source_id": turn.source_id,
             "guardrail_flags": list(turn.guardrail_flags),
         }
     return {name: value for name, value in told.items() if value not in (None, [])}

@@ -1,5 +1,8 @@
 """Conversations: append a turn, load a session at once, page back through all of it, end it."""
 
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +14,7 @@ from mcp_memory_server.domain.items import check_operation_id
 from mcp_memory_server.domain.queued_turns import QueuedTurn
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier
+from mcp_memory_server.domain.transcripts import TranscribedTurn
 from mcp_memory_server.domain.turns import NewTurn, Turn, View, kept_as
 from mcp_memory_server.domain.ulids import ulid_after
 from mcp_memory_server.errors import CacheUnavailableError, InvalidRequestError, UnavailableError
@@ -23,6 +27,9 @@ from mcp_memory_server.services.sessions_at_hand import LoadedSession, SessionsA
 from mcp_memory_server.services.writing import until_it_holds
 
 MOST_TURNS = 500
+SESSIONS_AT_ONCE = 8
+MOST_KNOWN = 100_000
+"""So many turns of a session are looked at before more are brought along."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,15 @@ class EndedSession:
     ended_at: datetime
     turn_count: int
     token_count: int
+
+
+@dataclass(frozen=True)
+class Transcribed:
+    """How many turns were added, how many were there before, and in how many sessions."""
+
+    added: int
+    known: int
+    sessions: int
 
 
 class Conversations:
@@ -81,6 +97,33 @@ class Conversations:
         addition = Addition(scope, self._kept(new), operation_id or uuid4().hex, tier, operation_id is not None)
         # Again in the unlikely case that two writers chose the same id.
         return await until_it_holds(lambda: self._append(addition))
+
+    async def transcribe(
+        self,
+        scope: Scope,
+        turns: Sequence[TranscribedTurn],
+        progress: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> Transcribed:
+        """Append the turns of old conversations, each with its own time. Twice is harmless: what is known stays.
+
+        A turn's time is its own as long as its session holds none that is later.
+        """
+        sessions: dict[Scope, list[TranscribedTurn]] = {}
+        for one in turns:
+            sessions.setdefault(Scope(scope.user_id, one.session_id), []).append(one)
+        limit, done = asyncio.Semaphore(SESSIONS_AT_ONCE), itertools.count(1)
+
+        async def append_all(session: Scope) -> int:
+            async with limit:
+                known = await self._stores.stored.recent(session, MOST_KNOWN)
+                new = [one for one in sessions[session] if one.operation_id not in known]
+                for one in new:
+                    await self.append(session, one.turn, operation_id=one.operation_id)
+                    progress(next(done), len(turns))
+                return len(new)
+
+        added = sum(await asyncio.gather(*map(append_all, sessions)))
+        return Transcribed(added, len(turns) - added, len(sessions))
 
     async def load(
         self, scope: Scope, *, turns: int | None = None, view: View = View.CONTEXT, tier: Tier = Tier.STANDARD

@@ -115,7 +115,7 @@ class StoredTurns:
         try:
             if (again or self._now() - turn.at > PUT_WITHIN) and await self._is_there(scope, turn, operation_id, tally):
                 return
-            items = written(scope, turn, operation=operation_id)
+            items = written(scope, turn, self._now(), operation=operation_id)
             for part in items.parts:
                 await self._table.put(part, operation_id=operation_id)
             await self._put(scope, turn, items.turn, operation_id, tally)

@@ -117,9 +117,8 @@ def _puts(turns: int) -> Iterator[Put]:
     for number in range(turns):
         turn_id = ulid_after(turn_id, at)
         text = f"Turn {number}: I would like to know where my order is, please."
-        yield written(
-            _scope(turns), Turn(turn_id, Role.USER, text, token_count=TOKENS), operation=f"fill-{number}"
-        ).turn
+        turn = Turn(turn_id, Role.USER, text, token_count=TOKENS)
+        yield written(_scope(turns), turn, at, operation=f"fill-{number}").turn
 
 
 def _scope(turns: int) -> Scope:

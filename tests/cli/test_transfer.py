@@ -127,6 +127,26 @@ def test_import_brings_in_the_file_of_server_memory(run: Run, tmp_path: Path) ->
     }
 
 
+def test_import_brings_old_conversations_along_and_twice_is_harmless(run: Run, tmp_path: Path) -> None:
+    said = {"session": "2023-05-08", "id": "D1:1", "speaker": "Gina", "date": "2023-05-08T13:56", "text": "Hey Jon!"}
+    (tmp_path / "talk.jsonl").write_text(json.dumps(said) + "\n")
+
+    first = run("import", "--transcript", str(tmp_path / "talk.jsonl"))
+    again = run("import", "--transcript", str(tmp_path / "talk.jsonl"), "--json").json
+
+    assert (first.code, first.out) == (0, "added 1 turns in 1 sessions, known before 0\n")
+    assert again == {"added": 0, "known": 1, "sessions": 1}
+
+
+def test_a_transcript_that_is_wrong_is_told_with_its_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "talk.jsonl").write_text('{"session": "1"}\n')
+
+    refused = run("import", "--transcript", str(tmp_path / "talk.jsonl"))
+
+    assert refused.code == 2
+    assert 'line 1: "text" must hold what was said. Nothing was imported' in refused.err
+
+
 def test_import_does_not_bring_back_what_was_forgotten(filled: Run, tmp_path: Path) -> None:
     file = str(tmp_path / "ana.jsonl")
     filled("export", file)

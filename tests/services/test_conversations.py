@@ -1,16 +1,18 @@
 """Conversations: every acknowledged turn is kept once, in order, and loaded with one query."""
 
 import asyncio
+import json
 import random
 import zlib
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.transcripts import TranscribedTurn, transcript_from
 from mcp_memory_server.domain.turns import LIFE, NewTurn, Role, View
 from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 from mcp_memory_server.services.conversations import Conversations
@@ -230,3 +232,32 @@ async def test_a_turn_may_consist_of_tool_calls_alone(service: Conversations) ->
 
     (turn,) = (await service.load(CHAT, view=View.EVERYTHING)).turns
     assert (turn.content, turn.tool_calls) == ("", ({"name": "search"},))
+
+
+def old_turns(count: int) -> list[TranscribedTurn]:
+    lines = (
+        {"session": "old", "id": f"D{number}", "speaker": "Gina", "date": "2023-05-08T13:56", "text": f"Turn {number}"}
+        for number in range(count)
+    )
+    return transcript_from(json.dumps(line) for line in lines)
+
+
+async def test_an_old_conversation_is_brought_along_with_its_times_and_ids(service: Conversations) -> None:
+    done = await service.transcribe(Scope("anna"), old_turns(3))
+
+    loaded = await service.load(Scope("anna", "old"), view=View.EVERYTHING)
+    assert (done.added, done.known, done.sessions) == (3, 0, 1)
+    assert [(turn.source_id, turn.speaker) for turn in loaded.turns] == [("D0", "Gina"), ("D1", "Gina"), ("D2", "Gina")]
+    assert {turn.at for turn in loaded.turns} == {datetime(2023, 5, 8, 13, 56, tzinfo=UTC)}
+
+
+async def test_bringing_a_long_conversation_along_twice_keeps_it_once(
+    service: Conversations, other: Conversations
+) -> None:
+    await service.transcribe(Scope("anna"), old_turns(70))
+
+    again = await other.transcribe(Scope("anna"), old_turns(80))
+
+    loaded = await other.load(Scope("anna", "old"), turns=100)
+    assert (again.added, again.known) == (10, 70)
+    assert [turn.content for turn in loaded.turns] == [f"Turn {number}" for number in range(80)]
