@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 SHOWS = {
+    "conversations.py": ["said twice:      one turn", "at hand:         20 of 31 turns", "'days': 30, 'budget': 900"],
     "facts_over_time.py": ["said again:      2 times", "in March:        Ana lives in Lisbon.", "source='confirmed'"],
     "mcp_client.py": ["tools: recall, remember_fact", "tone: brief", "Ana is allergic to peanuts."],
 }
