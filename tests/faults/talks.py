@@ -1,7 +1,8 @@
 """Several memories that talk in one session after the other, while something happens to what they share."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -52,10 +53,11 @@ class Talk:
         scope = Scope(USER, f"session {number}")
         await self.until_copies_are_served(scope)
         reading = asyncio.create_task(self._read_on(scope))
+        in_order = deque(happenings[moment] for moment in sorted(happenings))
         try:
             async with asyncio.TaskGroup() as writers:
                 for partner in self.partners:
-                    writers.create_task(self._write(scope, partner, happenings))
+                    writers.create_task(self._write(scope, partner, happenings.keys(), in_order))
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
@@ -93,15 +95,17 @@ class Talk:
         if loaded.turn_count != said:
             self.wrong.append(f"{loaded.turn_count} turns were counted at hand, {said} were acknowledged")
 
-    async def _write(self, scope: Scope, partner: Partner, happenings: Mapping[int, Happening]) -> None:
+    async def _write(
+        self, scope: Scope, partner: Partner, moments: Collection[int], happenings: deque[Happening]
+    ) -> None:
         for number in range(TURNS_EACH):
             content = f"{partner.name} {scope.session_id} {number}"
             self.pending += (await self.account.append(partner.memory, scope, content)).pending
-            happen = happenings.get(len(self.account.acknowledged[scope]))
+            is_time = len(self.account.acknowledged[scope]) in moments
             await self.load(scope, self.account.chance.choice(self.partners))
-            if happen is not None:
-                async with self._happening:
-                    await happen()
+            if is_time:
+                async with self._happening:  # in their order, whichever writer is first: what fails heals afterwards
+                    await happenings.popleft()()
 
     async def _read_on(self, scope: Scope) -> None:
         while True:

@@ -5,18 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
-from boto3.session import Session
-from botocore.config import Config
-
+from mcp_memory_server.adapters.aws.clients import Service, check_endpoint
+from mcp_memory_server.adapters.aws.clients import connector as aws_connector
 from mcp_memory_server.errors import ConfigurationError
 
 MAX_REQUESTS_AT_ONCE = 32
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-_CONNECT_SHARE = 5
-_READ_SHARE = 3
 
 
 @dataclass(frozen=True)
@@ -30,10 +26,7 @@ class TableAddress:
     def __post_init__(self) -> None:
         if not _TABLE_NAME.fullmatch(self.name):
             raise ConfigurationError(f"a table's name has 3 to 255 of A-Z a-z 0-9 _ . - only, got {self.name!r}")
-        if self.endpoint is not None and not _is_web_address(self.endpoint):
-            raise ConfigurationError(
-                "the endpoint must be an address such as http://localhost:8000, without a user name"
-            )
+        check_endpoint(self.endpoint, example="http://localhost:8000")
 
     def __str__(self) -> str:
         place = self.endpoint or self.region
@@ -42,30 +35,5 @@ class TableAddress:
 
 def connector(address: TableAddress, deadline: timedelta) -> Callable[[], Any]:
     """Return what makes the client. It takes a tenth of a second and reads files: call it in a thread."""
-
-    def connect() -> Any:
-        # A session of our own: boto3's default one is shared and not safe to use from several threads.
-        session = Session(region_name=address.region)
-        # Another engine than AWS's does not care, but a request cannot be signed without a region.
-        region = session.region_name or ("us-east-1" if address.endpoint else None)
-        return session.client("dynamodb", region_name=region, endpoint_url=address.endpoint, config=_config(deadline))
-
-    return connect
-
-
-def _config(deadline: timedelta) -> Config:
-    return Config(
-        connect_timeout=deadline.total_seconds() / _CONNECT_SHARE,
-        read_timeout=deadline.total_seconds() / _READ_SHARE,
-        retries={"total_max_attempts": 1, "mode": "standard"},
-        max_pool_connections=MAX_REQUESTS_AT_ONCE,
-        tcp_keepalive=True,
-    )
-
-
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
+    service = Service("dynamodb", address.region, address.endpoint, deadline, MAX_REQUESTS_AT_ONCE, read_share=3)
+    return aws_connector(service)

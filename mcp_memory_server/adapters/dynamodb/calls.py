@@ -5,17 +5,15 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from threading import Lock
 from typing import Any
 
+from mcp_memory_server.adapters.aws.clients import SharedClient
+from mcp_memory_server.adapters.aws.failures import FOREIGN_ERRORS, code_of
 from mcp_memory_server.adapters.dynamodb.address import MAX_REQUESTS_AT_ONCE, TableAddress
 from mcp_memory_server.adapters.dynamodb.failures import (
-    FOREIGN_ERRORS,
-    code_of,
     is_failed_condition,
     is_too_much,
     may_have_happened,
@@ -63,12 +61,9 @@ class Calls:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.address = address
-        self._connect = connect
         self._deadline = deadline.total_seconds()
         self._jitter = jitter
-        self._threads = ThreadPoolExecutor(MAX_REQUESTS_AT_ONCE, thread_name_prefix="dynamodb")
-        self._connecting = Lock()
-        self._client: Any = None
+        self._client = SharedClient(connect, at_once=MAX_REQUESTS_AT_ONCE, name="dynamodb")
 
     def start(self) -> Deadline:
         """Return the deadline of a call that begins now."""
@@ -109,14 +104,7 @@ class Calls:
 
     async def close(self) -> None:
         """Let running requests end and close the client. What hangs longer than a call may take is left behind."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.to_thread(self._let_go), self._deadline)
-
-    def _let_go(self) -> None:
-        self._threads.shutdown()
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        await self._client.close(self._deadline)
 
     async def _attempt(self, operation: str, parameters: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         # The socket has its own timeouts, but looking up a name or a credential has none.
@@ -127,18 +115,15 @@ class Calls:
             raise self._unanswered(error) from error
 
     def _submit(self, operation: str, parameters: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        def request(client: Any) -> dict[str, Any]:
+            if self.address.region is None:
+                self.address = replace(self.address, region=_region(client))
+            return getattr(client, operation)(**parameters)
+
         try:
-            return self._threads.submit(self._request, operation, parameters)
+            return self._client.submit(request)
         except RuntimeError as error:
             raise TableUnavailableError(f"{self.address} was closed") from error
-
-    def _request(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        with self._connecting:
-            if self._client is None:
-                self._client = self._connect()
-                self.address = replace(self.address, region=_region(self._client) or self.address.region)
-            client = self._client
-        return getattr(client, operation)(**parameters)
 
     def _unanswered(self, because: Exception | None) -> TableUnavailableError:
         reason = code_of(because) if because else "others kept writing to the same item, or it answered in part only"

@@ -1,27 +1,16 @@
 """What DynamoDB's errors mean here: which may pass, and what the others are called in this package."""
 
-from typing import Any
-
 from botocore.exceptions import (
-    BotoCoreError,
     ClientError,
-    ConfigNotFound,
-    ConfigParseError,
     ConnectionError,  # noqa: A004 - botocore's name
     ConnectTimeoutError,
-    CredentialRetrievalError,
     EndpointConnectionError,
     HTTPClientError,
     IncompleteReadError,
-    NoCredentialsError,
-    NoRegionError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    SSOError,
-    TokenRetrievalError,
 )
 from botocore.parsers import ResponseParserError
 
+from mcp_memory_server.adapters.aws.failures import about_the_account, answer_of, code_of
 from mcp_memory_server.adapters.dynamodb.address import TableAddress
 from mcp_memory_server.errors import (
     ConfigurationError,
@@ -30,8 +19,6 @@ from mcp_memory_server.errors import (
     TableUnavailableError,
     TooLargeError,
 )
-
-FOREIGN_ERRORS = (BotoCoreError, ClientError, ResponseParserError)
 
 _CONDITION_FAILED = "ConditionalCheckFailed"
 _TOO_MUCH = frozenset(
@@ -53,45 +40,14 @@ _THROTTLED = _TOO_MUCH | {
 _MAY_HAVE_HAPPENED = frozenset(
     {"InternalServerError", "InternalFailure", "ServiceUnavailable", "TransactionInProgressException"}
 )
-_NOT_ALLOWED = frozenset({"AccessDenied", "AccessDeniedException", "NotAuthorized", "OptInRequired"})
-_NOT_KNOWN = frozenset(
-    {
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "IncompleteSignature",
-        "IncompleteSignatureException",
-        "InvalidClientTokenId",
-        "InvalidSignatureException",
-        "MissingAuthenticationToken",
-        "MissingAuthenticationTokenException",
-        "RequestExpired",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-    }
-)
 _TOO_LARGE = frozenset(
     {"ItemCollectionSizeLimitExceeded", "ItemCollectionSizeLimitExceededException", "RequestEntityTooLarge"}
 )
-_UNUSABLE_CREDENTIALS = (
-    ConfigNotFound,
-    ConfigParseError,
-    CredentialRetrievalError,
-    NoCredentialsError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    SSOError,
-    TokenRetrievalError,
-)
-
-
-def code_of(error: Exception) -> str:
-    """Return DynamoDB's name for the error, or the name of its class when DynamoDB never answered."""
-    return _answer(error).get("Error", {}).get("Code", "") or type(error).__name__
 
 
 def reasons_of(error: Exception) -> tuple[str, ...]:
     """Return why each write of a cancelled transaction was refused, in their order; nothing for other errors."""
-    return tuple(reason.get("Code", "None") for reason in _answer(error).get("CancellationReasons", ()))
+    return tuple(reason.get("Code", "None") for reason in answer_of(error).get("CancellationReasons", ()))
 
 
 def is_failed_condition(error: Exception) -> bool:
@@ -126,20 +82,8 @@ def translated(error: Exception, address: TableAddress) -> MemoryServerError:
     code = code_of(error)
     if code == "ResourceNotFoundException":
         return ConfigurationError(f"{address} does not exist; create it with: mcp-memory-server tables create")
-    if isinstance(error, NoRegionError):
-        return ConfigurationError(f"no AWS region is set; write it as dynamodb://{address.name}?region=eu-west-1")
-    if isinstance(error, _UNUSABLE_CREDENTIALS):
-        return ConfigurationError(
-            f"no usable AWS credentials were found ({code}); set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-            "or AWS_PROFILE, or run where a role is attached"
-        )
-    if code in _NOT_KNOWN:
-        return ConfigurationError(
-            f"AWS does not accept the credentials ({code}); renew them, and check the clock of this machine"
-        )
-    if code in _NOT_ALLOWED:
-        return ConfigurationError(f"the AWS credentials may not use {address} ({code}); allow it in their IAM policy")
-    return _about_the_request(error) or TableUnavailableError(f"{address} refused the request: {code}")
+    account = about_the_account(error, address, written=f"dynamodb://{address.name}?region=eu-west-1")
+    return account or _about_the_request(error) or TableUnavailableError(f"{address} refused the request: {code}")
 
 
 def _about_the_request(error: Exception) -> MemoryServerError | None:
@@ -156,13 +100,9 @@ def _about_the_request(error: Exception) -> MemoryServerError | None:
     return None
 
 
-def _answer(error: Exception) -> dict[str, Any]:
-    return getattr(error, "response", None) or {} if isinstance(error, ClientError) else {}
-
-
 def _reasons(error: Exception) -> list[dict[str, str]]:
-    return _answer(error).get("CancellationReasons", [])
+    return answer_of(error).get("CancellationReasons", [])
 
 
 def _status(error: Exception) -> int:
-    return _answer(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return answer_of(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future
 from datetime import timedelta
 from threading import Lock
 from typing import Any
 
+from mcp_memory_server.adapters.aws.clients import SharedClient
+from mcp_memory_server.adapters.aws.failures import FOREIGN_ERRORS
 from mcp_memory_server.adapters.sqs.address import MAX_REQUESTS_AT_ONCE, QueueAddress
-from mcp_memory_server.adapters.sqs.failures import FOREIGN_ERRORS, translated
+from mcp_memory_server.adapters.sqs.failures import translated
 from mcp_memory_server.errors import UnavailableError
 
 
@@ -18,11 +19,9 @@ class Calls:
 
     def __init__(self, address: QueueAddress, connect: Callable[[], Any], *, deadline: timedelta) -> None:
         self.address = address
-        self._connect = connect
         self._deadline = deadline.total_seconds()
-        self._threads = ThreadPoolExecutor(MAX_REQUESTS_AT_ONCE, thread_name_prefix="sqs")
-        self._connecting = Lock()
-        self._client: Any = None
+        self._client = SharedClient(connect, at_once=MAX_REQUESTS_AT_ONCE, name="sqs")
+        self._finding = Lock()
         self._queue_url = ""
 
     async def send(self, operation: str, **parameters: Any) -> dict[str, Any]:
@@ -42,26 +41,19 @@ class Calls:
 
     async def close(self) -> None:
         """Let running requests end and close the client. What hangs longer than a call may take is left behind."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.to_thread(self._let_go), self._deadline)
-
-    def _let_go(self) -> None:
-        self._threads.shutdown()
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        await self._client.close(self._deadline)
 
     def _submit(self, operation: str, parameters: dict[str, Any]) -> Future[dict[str, Any]]:
+        def request(client: Any) -> dict[str, Any]:
+            return getattr(client, operation)(QueueUrl=self._url(client), **parameters)
+
         try:
-            return self._threads.submit(self._request, operation, parameters)
+            return self._client.submit(request)
         except RuntimeError as error:
             raise UnavailableError(f"{self.address} was closed") from error
 
-    def _request(self, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
-        with self._connecting:
-            if self._client is None:
-                self._client = self._connect()
-            client = self._client
+    def _url(self, client: Any) -> str:
+        with self._finding:
             if not self._queue_url:
                 self._queue_url = client.get_queue_url(QueueName=self.address.name)["QueueUrl"]
-        return getattr(client, operation)(QueueUrl=self._queue_url, **parameters)
+            return self._queue_url
