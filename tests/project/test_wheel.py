@@ -63,5 +63,8 @@ def test_the_wheel_installs_one_command_and_an_extra_for_each_technology(wheel: 
         "strands",
         "agent-squad",
         "metrics",
+        "model2vec",
+        "onnx",
+        "search",
         "all",
     }

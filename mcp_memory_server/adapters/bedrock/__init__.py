@@ -1,0 +1,1 @@
+"""Models of Amazon Bedrock, or of anything that answers like it."""

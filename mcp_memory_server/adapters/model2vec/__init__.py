@@ -1,0 +1,1 @@
+"""Static models that the model2vec package loads from a folder."""

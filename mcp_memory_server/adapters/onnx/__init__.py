@@ -1,0 +1,1 @@
+"""Sentence transformers in ONNX form, run by onnxruntime from a folder."""

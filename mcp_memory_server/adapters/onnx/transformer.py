@@ -1,0 +1,58 @@
+"""A sentence transformer: the network gives a vector for each token, and these make the one of the text."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnxruntime import InferenceSession, SessionOptions  # pyright: ignore[reportAttributeAccessIssue]
+from tokenizers import Tokenizer
+
+from mcp_memory_server.adapters.onnx.folder import ModelFolder
+from mcp_memory_server.domain.vectors import as_vector
+
+
+class Transformer:
+    """A loaded model. It may be used from one thread at a time."""
+
+    def __init__(self, folder: ModelFolder) -> None:
+        self._folder = folder
+        self._tokenizer: Any = Tokenizer.from_file(str(folder.tokenizer))
+        self._tokenizer.enable_truncation(folder.max_tokens)
+        self._tokenizer.no_padding()
+        self._session = InferenceSession(folder.network, _options(), providers=["CPUExecutionProvider"])
+        self._inputs = {one.name for one in self._session.get_inputs()}
+        self.dimensions = len(self._numbers("a"))
+
+    def vector(self, text: str, *, as_question: bool) -> bytes:
+        """Return where the text lies, zeros for a blank one.
+
+        Each is run by itself: in a batch the others would change its vector a little, and save no time.
+        """
+        # The tokenizer takes no halves of surrogate pairs.
+        text = text.encode("utf-8", "ignore").decode()
+        if not text.strip():
+            return bytes(self.dimensions)
+        before = self._folder.before_question if as_question else self._folder.before_text
+        return as_vector(self._numbers(before + text).tolist())
+
+    def _numbers(self, text: str) -> NDArray[np.float32]:
+        tokens = self._tokenizer.encode(text)
+        given = {
+            "input_ids": [tokens.ids],
+            "attention_mask": [tokens.attention_mask],
+            "token_type_ids": [tokens.type_ids],
+        }
+        inputs = {name: np.array(numbers, np.int64) for name, numbers in given.items() if name in self._inputs}
+        # The first output is that of the tokens, except where a network already makes a vector for the text.
+        first: Any = self._session.run(None, inputs)[0]
+        (output,) = np.asarray(first, np.float32)
+        if output.ndim == 1:
+            return output
+        return output[0] if self._folder.takes_first_token else output.mean(axis=0)
+
+
+def _options() -> SessionOptions:
+    options = SessionOptions()
+    # More threads would keep turning while they wait for work, and the server has better use for them.
+    options.intra_op_num_threads = 1
+    return options
