@@ -1,0 +1,109 @@
+"""Document rows: what the index keeps of each document. A row number that becomes free is used again."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from mcp_memory_server.adapters.built_in.columns import Rows, with_room
+from mcp_memory_server.adapters.built_in.postings import Postings
+from mcp_memory_server.adapters.built_in.sessions import Sessions
+from mcp_memory_server.adapters.built_in.speakers import Speakers
+from mcp_memory_server.adapters.built_in.vector_rows import VectorRows
+from mcp_memory_server.domain.documents import Document
+from mcp_memory_server.domain.stop_words import ENGLISH
+from mcp_memory_server.domain.word_forms import Stemmer, forms, terms_of, words_of
+
+
+class DocumentRows:
+    """Terms, vectors, sessions and speakers of all documents. Adding and removing one does not touch the others."""
+
+    def __init__(self, stem: Stemmer) -> None:
+        self.stem = stem
+        self.postings = Postings()
+        self.vectors = VectorRows()
+        self.sessions = Sessions()
+        self.speakers = Speakers()
+        self.lengths = np.empty(0, np.float32)
+        self.characters = np.empty(0, np.float32)
+        self.moments = np.empty(0, np.float64)
+        self.ids: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._free: list[int] = []
+        self._languages: list[str] = []
+        self._in_language: Counter[str] = Counter()
+        self._total_length = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, document_id: object) -> bool:
+        return document_id in self._rows
+
+    @property
+    def size(self) -> int:
+        """How many rows there are, free ones included."""
+        return len(self.ids)
+
+    def add(self, document: Document, vector: bytes | None) -> None:
+        """Write a document that is not there yet."""
+        row = self._free_row(document.id)
+        language, terms = terms_of(document.text, self.stem)
+        context = forms(words_of(document.context), ENGLISH, self.stem)
+        length = len(terms) + len(context)
+        self._languages[row] = language
+        self._in_language[language] += 1
+        self._total_length += length
+        self.postings.add(row, terms, context)
+        self.vectors.put(row, vector)
+        self.speakers.put(row, document.speaker)
+        self.sessions.add(row, document.session, document.at.timestamp(), length)
+        self._measure(row, length, document)
+
+    def remove(self, document_id: str) -> None:
+        """Forget a document. One that is not there is a no-op."""
+        row = self._rows.pop(document_id, None)
+        if row is None:
+            return
+        length = int(self.lengths[row])
+        self.postings.remove(row)
+        self.vectors.put(row, None)
+        self.sessions.remove(row, length)
+        self._total_length -= length
+        self._in_language[self._languages[row]] -= 1
+        self._free.append(row)
+
+    def rows_of(self, ids: Iterable[str]) -> Rows:
+        """Return the rows of those documents that are there, in rising order."""
+        return np.array(sorted({self._rows[document_id] for document_id in ids if document_id in self._rows}), np.intp)
+
+    def all_rows(self) -> Rows:
+        """Return the rows of all documents, in rising order."""
+        taken = np.ones(self.size, np.bool_)
+        taken[self._free] = False
+        return np.flatnonzero(taken)
+
+    def languages(self, limit: int) -> list[str]:
+        """Return the languages that most documents are in."""
+        return [language for language, documents in self._in_language.most_common(limit) if documents]
+
+    def average_length(self) -> float:
+        """Return how many terms a document has on average."""
+        return self._total_length / len(self) if self._total_length else 1.0
+
+    def _free_row(self, document_id: str) -> int:
+        row = self._free.pop() if self._free else self.size
+        if row == self.size:
+            self.ids.append(document_id)
+            self._languages.append(ENGLISH)
+        self.ids[row] = document_id
+        self._rows[document_id] = row
+        return row
+
+    def _measure(self, row: int, length: int, document: Document) -> None:
+        self.lengths = with_room(self.lengths, row)
+        self.characters = with_room(self.characters, row)
+        self.moments = with_room(self.moments, row)
+        self.lengths[row] = length
+        self.characters[row] = len(document.text)
+        self.moments[row] = document.at.timestamp()

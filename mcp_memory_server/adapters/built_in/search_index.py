@@ -1,0 +1,223 @@
+"""The search index of one user: one ranking for memories of every kind, in process.
+
+It is a copy that can be made again from what is stored, and holds no texts. Two threads must not use it at once.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+import numpy as np
+
+from mcp_memory_server.adapters.built_in import scoring
+from mcp_memory_server.adapters.built_in.columns import Numbers, Rows
+from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
+from mcp_memory_server.adapters.built_in.found_words import FoundWords, find_words
+from mcp_memory_server.adapters.built_in.near_duplicates import repetitions_last
+from mcp_memory_server.adapters.built_in.scoring import Parts
+from mcp_memory_server.adapters.built_in.sessions import NOBODY
+from mcp_memory_server.domain.documents import Document
+from mcp_memory_server.domain.question_dates import AskedTimes, Span, times_asked_for
+from mcp_memory_server.domain.word_forms import UNSPACED, Stemmer, asked_words, language_of, words_of
+
+SCORED_COMPLETELY = 1_000
+"""In a store of up to so many documents each is scored."""
+CANDIDATES = 300
+"""In a larger one so many are that share the most words, so many that are closest in meaning, and those beside them."""
+
+FLOOR = 0.42
+"""Nothing is found unless some document reaches this: the share of the question's words that it holds, plus how much
+closer in meaning it is than any text."""
+FLOOR_OF_WORDS = 0.09
+"""The same without meaning: there are no vectors, or the script has no spaces, which small models do not understand."""
+LARGE = 500
+"""The more documents there are, the closer the closest is by chance. From so many on the floor holds; with one document
+it is at ``LOWERED`` of it."""
+LOWERED = 0.5
+NAMED = 0.2
+"""A question that names somebody who speaks here asks for something that is here: so much lower is the floor."""
+FAR_BEHIND = 0.3
+"""A document with less than this share of the best score is no answer."""
+REORDERED = 5
+"""Priors and repetitions are looked at among this many times the limit."""
+
+_STEPS = 255
+
+Prior = Callable[[Sequence[str]], Sequence[float]]
+"""Returns a factor for the score of each document, by id: fresh, sure and important ones above 1, others below."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A document that was found, with its score and what the score is made of."""
+
+    id: str
+    score: float
+    parts: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Question:
+    text: str
+    vector: bytes | None
+    words: Mapping[str, float]
+    times: AskedTimes
+
+    @cached_property
+    def asks_only_for_a_time(self) -> bool:
+        """Such as "what did I do yesterday?"."""
+        return bool(self.times.spans) and all(weight < 1 for weight in asked_words(self.times.rest).values())
+
+    @cached_property
+    def is_judged_by_words(self) -> bool:
+        """Its vector says nothing about what is close enough."""
+        return self.vector is None or language_of(words_of(self.text)) == UNSPACED
+
+
+class SearchIndex:
+    """Finds documents by words, by meaning, and by who said them, when, and beside what."""
+
+    def __init__(self, stem: Stemmer) -> None:
+        self._documents = DocumentRows(stem)
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def __contains__(self, document_id: object) -> bool:
+        return document_id in self._documents
+
+    def add(self, documents: Sequence[Document], vectors: Sequence[bytes | None] | None = None) -> None:
+        """Index the documents, with the vectors of their texts where there are any.
+
+        A document with the id of an earlier one replaces it.
+        """
+        for document, vector in zip(documents, vectors or [None] * len(documents), strict=True):
+            self._documents.remove(document.id)
+            self._documents.add(document, vector)
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Forget the documents. An id that is not there is a no-op."""
+        for document_id in ids:
+            self._documents.remove(document_id)
+
+    def search(
+        self,
+        question: str,
+        vector: bytes | None = None,
+        *,
+        asked_at: datetime,
+        limit: int,
+        only: Collection[str] | None = None,
+        prior: Prior | None = None,
+    ) -> list[Match]:
+        """Return the documents that answer the question, best first, at most ``limit``; none if none is close enough.
+
+        A question without a telling word ("what is it?") finds nothing. ``only`` names what may be found.
+        """
+        known = vector if self._documents.vectors.dimensions else None
+        asked = _Question(question, known, asked_words(question), times_asked_for(question, asked_at))
+        if not asked.words or not len(self):
+            return []
+        found = find_words(self._documents, asked.words)
+        rows = self._candidates(asked, found, only)
+        if not len(rows):
+            return []
+        parts = self._scored(rows, asked, found)
+        if not asked.asks_only_for_a_time and self._closeness(asked, parts, found).max() < self._floor(asked):
+            return []
+        return self._best(rows, parts, limit, prior)
+
+    def _floor(self, asked: _Question) -> float:
+        if asked.is_judged_by_words:
+            return FLOOR_OF_WORDS
+        floor = FLOOR * (LOWERED + (1 - LOWERED) * min(1, math.log(len(self)) / math.log(LARGE)))
+        return floor - NAMED if self._documents.speakers.are_named(asked.text) else floor
+
+    def _closeness(self, asked: _Question, parts: Parts, found: FoundWords) -> Numbers:
+        words = found.known * parts.words
+        return words if asked.is_judged_by_words else words + parts.meaning.clip(0)
+
+    def _candidates(self, asked: _Question, found: FoundWords, only: Collection[str] | None) -> Rows:
+        if only is not None:
+            rows = self._documents.rows_of(only)
+        elif asked.asks_only_for_a_time or len(self) <= SCORED_COMPLETELY:
+            rows = self._documents.all_rows()
+        else:
+            return self._closest(asked, found)
+        return rows[self._near(rows, asked.times.spans) == 1] if asked.asks_only_for_a_time else rows
+
+    def _closest(self, asked: _Question, found: FoundWords) -> Rows:
+        chosen = np.zeros(self._documents.size + 1, np.bool_)  # the last place is for the neighbour that is nobody
+        chosen[_highest(found.rows, CANDIDATES)] = True
+        if asked.vector is not None:
+            chosen[self._documents.vectors.nearest(asked.vector, CANDIDATES, self._documents.size)] = True
+        rows = np.flatnonzero(chosen)
+        chosen[self._documents.sessions.before[rows]] = True
+        chosen[self._documents.sessions.after[rows]] = True
+        return np.flatnonzero(chosen[:NOBODY])
+
+    def _scored(self, rows: Rows, asked: _Question, found: FoundWords) -> Parts:
+        documents = self._documents
+        words, meaning = self._own(rows, asked, found)
+        speakers = documents.speakers.asked_for(asked.text)
+        return Parts(
+            words,
+            meaning,
+            self._borrowed(rows, words + meaning, asked, found),
+            scoring.SPEAKER_WEIGHT * speakers[documents.speakers.number_of[rows]],
+            scoring.SESSION_WEIGHT * found.sessions[documents.sessions.number_of[rows]],
+            scoring.TIME_WEIGHT * self._near(rows, asked.times.spans),
+        )
+
+    def _own(self, rows: Rows, asked: _Question, found: FoundWords) -> tuple[Numbers, Numbers]:
+        words = found.rows[rows]
+        if asked.vector is None:
+            return words, np.zeros(len(rows), np.float32)
+        vectors = self._documents.vectors
+        return words, scoring.meaning(vectors.cosines(rows, asked.vector), vectors.has_vector(rows))
+
+    def _borrowed(self, rows: Rows, own: Numbers, asked: _Question, found: FoundWords) -> Numbers:
+        sessions = self._documents.sessions
+        scores = np.full(self._documents.size + 1, np.nan, np.float32)
+        scores[rows], scores[NOBODY] = own, 0
+        beside = np.concatenate([sessions.before[rows], sessions.after[rows]])
+        missing = np.unique(beside[np.isnan(scores[beside])])
+        scores[missing] = np.add(*self._own(missing, asked, found))
+        before, after = scores[beside[: len(rows)]], scores[beside[len(rows) :]]
+        return scoring.borrowed(before, after, self._documents.characters[rows])
+
+    def _near(self, rows: Rows, spans: Sequence[Span]) -> Numbers:
+        moments = self._documents.moments[rows]
+        near = np.zeros(len(rows), np.float32)
+        for span in spans:
+            near = np.maximum(near, scoring.nearness_in_time(moments, span.start.timestamp(), span.end.timestamp()))
+        return near
+
+    def _best(self, rows: Rows, parts: Parts, limit: int, prior: Prior | None) -> list[Match]:
+        scores = parts.total()
+        places = _highest(scores, REORDERED * limit)
+        if prior is not None:
+            scores[places] *= np.asarray(prior([self._documents.ids[row] for row in rows[places]]), np.float32)
+        ids = self._documents.ids
+        order = sorted(places.tolist(), key=lambda place: (-scores[place], ids[rows[place]]))
+        good = [place for place in order if scores[place] >= FAR_BEHIND * scores[order[0]]]
+        told = repetitions_last({int(rows[place]): place for place in good}, limit, self._documents.postings)
+        return [Match(ids[rows[place]], float(scores[place]), parts.at(place)) for place in told]
+
+
+def _highest(scores: Numbers, limit: int) -> Rows:
+    """Return the places of the highest scores above zero, in no order."""
+    places = _highest_about(scores, limit)
+    if limit < len(places):
+        places = places[np.argpartition(scores[places], -limit)[-limit:]]
+    return places
+
+
+def _highest_about(scores: Numbers, limit: int) -> Rows:
+    """Return at least as many, cut off coarsely: of many scores that takes a fifth of the time of an exact cut."""
+    steps = (scores * (_STEPS / (scores.max(initial=0) or 1))).clip(0).astype(np.uint8)
+    reached = np.cumsum(np.bincount(steps, minlength=_STEPS + 1)[::-1])
+    lowest = _STEPS - int(np.searchsorted(reached, limit))
+    return np.flatnonzero((steps >= lowest) & (scores > 0))

@@ -1,0 +1,46 @@
+"""Speakers: who said which document, and whom a question names."""
+
+import numpy as np
+
+from mcp_memory_server.adapters.built_in.columns import Numbers, with_room
+from mcp_memory_server.domain.documents import ASSISTANT, USER
+from mcp_memory_server.domain.question_forms import role_asked_for
+from mcp_memory_server.domain.word_forms import words_of
+
+UNKNOWN = 0
+"""The number of nobody in particular."""
+
+
+class Speakers:
+    """The speaker of each row, as a number."""
+
+    def __init__(self) -> None:
+        self.number_of = np.empty(0, np.int32)
+        self._numbers: dict[str, int] = {}
+        self._names: list[frozenset[str]] = [frozenset()]
+
+    def put(self, row: int, speaker: str | None) -> None:
+        """Write who said a row."""
+        self.number_of = with_room(self.number_of, row)
+        self.number_of[row] = UNKNOWN if speaker is None else self._number(speaker)
+
+    def asked_for(self, question: str) -> Numbers:
+        """Return 1 for each speaker whom the question asks about, by number, and 0 for the others."""
+        words = set(words_of(question))
+        asked = np.array([not words.isdisjoint(names) for names in self._names], np.float32)
+        role = role_asked_for(question)
+        for known in (USER, ASSISTANT):
+            if known in self._numbers:
+                asked[self._numbers[known]] = known == role
+        return asked
+
+    def are_named(self, question: str) -> bool:
+        """Tell whether the question names one of the speakers by name. "I" and "you" are no names."""
+        words = set(words_of(question)) - {USER, ASSISTANT}
+        return any(not words.isdisjoint(names) for names in self._names)
+
+    def _number(self, speaker: str) -> int:
+        number = self._numbers.setdefault(speaker, len(self._names))
+        if number == len(self._names):
+            self._names.append(frozenset(words_of(speaker)))
+        return number

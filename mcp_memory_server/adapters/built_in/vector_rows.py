@@ -1,0 +1,83 @@
+"""Vector rows: which documents lie close to a question in meaning.
+
+The form of a vector is that of ``domain.vectors``. Beside it a row has a signature of one bit a dimension, 32 times
+smaller than numbers would be: many documents are first compared by signatures, and only the closest by vectors.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcp_memory_server.adapters.built_in.columns import Numbers, Rows, with_room
+
+_WORD_BITS = 64
+
+
+class VectorRows:
+    """The vectors of one model. A row without one is close to nothing."""
+
+    def __init__(self) -> None:
+        self._vectors = np.empty((0, 0), np.int8)
+        self._inverse_lengths = np.empty(0, np.float32)
+        self._signatures: list[NDArray[np.uint64]] = []
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has; 0 as long as there is none."""
+        return self._vectors.shape[1]
+
+    def put(self, row: int, vector: bytes | None) -> None:
+        """Write the vector of a row.
+
+        Raises:
+            ValueError: It has not as many dimensions as the others.
+        """
+        if not self.dimensions:
+            self._begin(len(vector or b""))
+        self._vectors = with_room(self._vectors, row)
+        self._inverse_lengths = with_room(self._inverse_lengths, row)
+        self._signatures = [with_room(words, row) for words in self._signatures]
+        numbers = self._checked(vector) if vector else np.zeros(self.dimensions, np.int8)
+        self._vectors[row] = numbers
+        self._inverse_lengths[row] = _inverse_length(numbers)
+        for words, word in zip(self._signatures, _signature(numbers), strict=True):
+            words[row] = word
+
+    def cosines(self, rows: Rows, question: bytes) -> Numbers:
+        """Return how close each of the rows is to the question, from -1 to 1; 0 for a row without a vector."""
+        numbers = self._checked(question)
+        products = self._vectors[rows].astype(np.float32) @ numbers.astype(np.float32)
+        return products * self._inverse_lengths[rows] * _inverse_length(numbers)
+
+    def has_vector(self, rows: Rows) -> NDArray[np.bool_]:
+        """Tell of each row whether it has a vector."""
+        return self._inverse_lengths[rows] > 0
+
+    def nearest(self, question: bytes, limit: int, size: int) -> Rows:
+        """Return about ``limit`` of the first ``size`` rows, those that are closest by signature."""
+        differing = np.zeros(size, np.uint16)
+        for words, word in zip(self._signatures, _signature(self._checked(question)), strict=True):
+            differing += np.bitwise_count(words[:size] ^ word)
+        rows = np.flatnonzero(self._inverse_lengths[:size])
+        differing = differing[rows]
+        up_to = np.searchsorted(np.cumsum(np.bincount(differing, minlength=1)), limit)
+        return rows[differing <= up_to]
+
+    def _begin(self, dimensions: int) -> None:
+        self._vectors = np.zeros((len(self._inverse_lengths), dimensions), np.int8)
+        words = -(-dimensions // _WORD_BITS)
+        self._signatures = [np.zeros(len(self._inverse_lengths), np.uint64) for _ in range(words)]
+
+    def _checked(self, vector: bytes) -> NDArray[np.int8]:
+        if len(vector) != self.dimensions:
+            raise ValueError(f"a vector must have {self.dimensions} dimensions as the others, got {len(vector)}")
+        return np.frombuffer(vector, np.int8)
+
+
+def _inverse_length(numbers: NDArray[np.int8]) -> float:
+    length = float(np.linalg.norm(numbers.astype(np.float32)))
+    return 1 / length if length else 0.0
+
+
+def _signature(numbers: NDArray[np.int8]) -> NDArray[np.uint64]:
+    bits = np.packbits(numbers > 0)
+    return np.frombuffer(bits.tobytes() + bytes(-len(bits) % 8), np.uint64)

@@ -1,0 +1,34 @@
+"""Documents: memories of every kind in the one form in which they are searched."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+USER = "user"
+ASSISTANT = "assistant"
+"""Speakers that a question names without a name: "I" and "you"."""
+
+# Not from strftime, whose names follow the locale of the process.
+_MONTHS = "January February March April May June July August September October November December"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A memory as search sees it: what was said, and where, when and by whom.
+
+    ``speaker`` is ``USER``, ``ASSISTANT`` or a name. Documents of one ``session`` are each other's context, in the
+    order of ``at``; a document without one stands alone. ``topic`` is a path such as ``personal/location/city``.
+    """
+
+    id: str
+    text: str
+    kind: str
+    at: datetime
+    speaker: str | None = None
+    session: str | None = None
+    topic: str | None = None
+
+    @property
+    def context(self) -> str:
+        """What is searched beside the text: the topic, who said it, and the day."""
+        topic = (self.topic or "").replace("/", " ")
+        return f"{topic} {self.speaker or ''} {self.at.day} {_MONTHS.split()[self.at.month - 1]} {self.at.year}"

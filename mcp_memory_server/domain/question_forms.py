@@ -1,0 +1,34 @@
+"""Question forms: whose words a question asks for, told by its pronouns and by rules of wording."""
+
+import re
+
+from mcp_memory_server.domain.documents import ASSISTANT, USER
+
+# "What is my rent?" asks for what the user said.
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|me|my|mine|myself|ich|mich|mir|mein\w*|yo|mi|mis|me|mío|mía|je|j|mon|ma|mes|moi|io|mia|mio|miei|mie"
+    r"|eu|meu|meus|minha|minhas)\b|[私僕俺我]",
+    re.IGNORECASE,
+)
+# "Which hotel did you recommend?", "I am going back to our previous chat, can you remind me": what the assistant said.
+_SECOND_PERSON = re.compile(
+    r"\b(?:did you|remind me|(?:previous|earlier|last) (?:chat|conversation|discussion)"
+    r"|you (?:\w+ )?(?:told|said|suggested|recommended|mentioned|gave|listed|provided|described|explained|wrote|made"
+    r"|came|helped|advised|proposed|shared)"
+    r"|hast du|du (?:\w+ ){0,6}(?:gesagt|empfohlen|vorgeschlagen|erwähnt|genannt)"
+    r"|(?:me )?(?:dijiste|recomendaste|sugeriste|mencionaste|diste|explicaste))\b",
+    re.IGNORECASE,
+)
+# A summary is of both sides.
+_BOTH = re.compile(
+    r"\b(?:summar\w+|overview|recap|zusammenfass\w+|fass\w*|resum\w+)\b|要約|まとめ|总结|概括", re.IGNORECASE
+)
+
+
+def role_asked_for(question: str) -> str | None:
+    """Return ``USER`` or ``ASSISTANT`` if the question asks for what that one said, and None if it does not tell."""
+    if _BOTH.search(question):
+        return None
+    if _SECOND_PERSON.search(question):
+        return ASSISTANT
+    return USER if _FIRST_PERSON.search(question) else None

@@ -1,0 +1,103 @@
+"""Rankings to compare: ours, and the plain ones that it has to beat."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
+from mcp_memory_server.adapters.built_in.found_words import find_words
+from mcp_memory_server.adapters.built_in.search_index import SearchIndex
+from mcp_memory_server.adapters.built_in.stemmer import stem
+from mcp_memory_server.domain.word_forms import asked_words
+from tests.bench.recall.stores import Question, Store
+
+LIMIT = 20
+RRF_CONSTANT = 60
+
+Ranking = Callable[[Question, bytes], Sequence[str]]
+"""Returns the ids of the best documents for a question and its vector."""
+
+
+def ours(store: Store, vectors: Sequence[bytes]) -> Ranking:
+    index = SearchIndex(stem)
+    index.add(store.documents, vectors)
+    return lambda question, vector: [
+        match.id for match in index.search(question.text, vector, asked_at=question.asked_at, limit=LIMIT)
+    ]
+
+
+def without_vectors(store: Store, vectors: Sequence[bytes]) -> Ranking:
+    index = SearchIndex(stem)
+    index.add(store.documents)
+    return lambda question, _: [
+        match.id for match in index.search(question.text, asked_at=question.asked_at, limit=LIMIT)
+    ]
+
+
+def newest_first(store: Store, vectors: Sequence[bytes]) -> Ranking:
+    newest = [document.id for document in sorted(store.documents, key=lambda document: document.at)][: -LIMIT - 1 : -1]
+    return lambda *_: newest
+
+
+def words_only(store: Store, vectors: Sequence[bytes]) -> Ranking:
+    """BM25 on text, speaker and date, and nothing else."""
+    documents = _rows(store, vectors)
+    return lambda question, _: _best(documents, find_words(documents, asked_words(question.text)).rows)
+
+
+def meaning_only(store: Store, vectors: Sequence[bytes]) -> Ranking:
+    documents = _rows(store, vectors)
+    return lambda _, vector: _best(documents, documents.vectors.cosines(documents.all_rows(), vector))
+
+
+def ranks_fused(store: Store, vectors: Sequence[bytes]) -> Ranking:
+    """Reciprocal rank fusion of words and meaning."""
+    documents = _rows(store, vectors)
+
+    def ranked(question: Question, vector: bytes) -> Sequence[str]:
+        words = find_words(documents, asked_words(question.text)).rows
+        meaning = documents.vectors.cosines(documents.all_rows(), vector)
+        return _best(documents, _reciprocal(words) + _reciprocal(meaning))
+
+    return ranked
+
+
+def sum_of_words_and_meaning(store: Store, vectors: Sequence[bytes]) -> Ranking:
+    """Words and meaning scaled to the best of each and added, without anything about context."""
+    documents = _rows(store, vectors)
+
+    def ranked(question: Question, vector: bytes) -> Sequence[str]:
+        words = find_words(documents, asked_words(question.text)).rows
+        meaning = documents.vectors.cosines(documents.all_rows(), vector)
+        scaled = (meaning - meaning.min()) / (np.ptp(meaning) or 1)
+        return _best(documents, 0.55 * words / (words.max() or 1) + 0.45 * scaled)
+
+    return ranked
+
+
+RANKINGS: dict[str, Callable[[Store, Sequence[bytes]], Ranking]] = {
+    "ours": ours,
+    "ours-without-vectors": without_vectors,
+    "newest": newest_first,
+    "bm25": words_only,
+    "dense": meaning_only,
+    "rrf": ranks_fused,
+    "sum": sum_of_words_and_meaning,
+}
+
+
+def _rows(store: Store, vectors: Sequence[bytes]) -> DocumentRows:
+    documents = DocumentRows(stem)
+    for document, vector in zip(store.documents, vectors, strict=True):
+        documents.add(document, vector)
+    return documents
+
+
+def _best(documents: DocumentRows, scores: np.ndarray) -> list[str]:
+    return [documents.ids[row] for row in np.argsort(-scores, kind="stable")[:LIMIT]]
+
+
+def _reciprocal(scores: np.ndarray) -> np.ndarray:
+    ranks = np.empty(len(scores))
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return 1 / (RRF_CONSTANT + ranks)

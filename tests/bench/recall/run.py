@@ -1,0 +1,85 @@
+"""Measures recall on conversations: `python -m tests.bench.recall.run --data FOLDER [--compare NAME ...]`."""
+
+import argparse
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
+from tests.bench.recall.measures import NAMES, Result, by_category, by_source, gain, judged, macro
+from tests.bench.recall.nonsense import measure_nonsense
+from tests.bench.recall.rankings import RANKINGS
+from tests.bench.recall.stores import DEFAULT_DATA, SOURCES, Store, read_stores
+
+Embedded = tuple[Store, Sequence[bytes], Sequence[bytes]]
+"""A store with the vectors of its documents and of its questions."""
+
+
+def main() -> None:
+    options = _options()
+    stores = asyncio.run(_embedded([store for source in options.source for store in read_stores(source, options.data)]))
+    base, _ = _measured("ours", stores)
+    for name in ["ours", *options.compare]:
+        results, milliseconds = _measured(name, stores)
+        _show(name, results, milliseconds, base)
+    if options.nonsense:
+        for source, kinds in measure_nonsense(stores).items():
+            print(
+                f"\n{source}, something found: " + ", ".join(f"{kind} {share:.1f} %" for kind, share in kinds.items())
+            )
+    if options.categories:
+        _table(by_category(base))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder of the recall data")
+    parser.add_argument("--source", nargs="+", default=SOURCES, choices=(*SOURCES, "own"))
+    parser.add_argument("--compare", nargs="*", default=[], choices=[name for name in RANKINGS if name != "ours"])
+    parser.add_argument("--categories", action="store_true", help="show the figures of ours by category")
+    parser.add_argument("--nonsense", action="store_true", help="ask what nothing answers")
+    return parser.parse_args()
+
+
+async def _embedded(stores: Sequence[Store]) -> list[Embedded]:
+    embedder = BuiltInEmbedder()
+    return [
+        (
+            store,
+            await embedder.embed([document.text for document in store.documents]),
+            await embedder.embed([question.text for question in store.questions], as_question=True),
+        )
+        for store in stores
+    ]
+
+
+def _measured(name: str, stores: Sequence[Embedded]) -> tuple[list[Result], float]:
+    results: list[Result] = []
+    taken = 0.0
+    for store, vectors, asked in stores:
+        ranking = RANKINGS[name](store, vectors)
+        for question, vector in zip(store.questions, asked, strict=True):
+            started = time.process_time()
+            found = ranking(question, vector)
+            taken += time.process_time() - started
+            results.append(judged(store.source, question.category, found, question.evidence))
+    return results, 1000 * taken / len(results)
+
+
+def _show(name: str, results: list[Result], milliseconds: float, base: list[Result]) -> None:
+    print(f"\n{name}: {milliseconds:.2f} CPU ms a question")
+    _table({**by_source(results), "MACRO": macro(results)})
+    if results is not base and name != "ours":
+        difference, low, high = gain(base, results)
+        print(f"  ours is better by {difference:+.1f} R@10 [{low:+.1f}, {high:+.1f}]")
+
+
+def _table(rows: dict[str, list[float]]) -> None:
+    print(f"  {'':42}" + "".join(f"{name:>9}" for name in NAMES))
+    for name, values in rows.items():
+        print(f"  {name:42}" + "".join(f"{value:9.1f}" for value in values))
+
+
+if __name__ == "__main__":
+    main()

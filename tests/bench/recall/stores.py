@@ -1,0 +1,90 @@
+"""The stores and questions of the recall benchmark, as the product sees them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from mcp_memory_server.domain.documents import USER, Document
+
+DEFAULT_DATA = Path(__file__).parents[4] / "shared" / "data" / "recall"
+SOURCES = ("locomo", "longmemeval", "beam")
+OWN_SET = Path(__file__).with_name("own_set.jsonl")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with the ids of the documents that answer it."""
+
+    id: str
+    category: str
+    text: str
+    evidence: frozenset[str]
+    asked_at: datetime
+
+
+@dataclass(frozen=True)
+class Store:
+    """What one user said, and what is asked about it."""
+
+    source: str
+    documents: Sequence[Document]
+    questions: Sequence[Question]
+
+
+def read_stores(source: str, data: Path) -> list[Store]:
+    """Return the stores of a source.
+
+    Raises:
+        SystemExit: The data is not there. It is licensed for measurement only and never part of the repository.
+    """
+    if source == "own":
+        return [own_store()]
+    file = data / f"{source}.jsonl"
+    if not file.exists():
+        raise SystemExit(f"{file} is missing: give the folder of the recall data with --data")
+    return [_store(json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def own_store() -> Store:
+    """Return our own store: single facts in five languages, each with one question in the same language."""
+    rows = [json.loads(line) for line in OWN_SET.read_text(encoding="utf-8").splitlines()]
+    asked = [row | {"id": f"{row['id']}?", "evidence": [row["id"]]} for row in rows]
+    return _store({"source": "own", "memories": [row | {"speaker": USER} for row in rows], "questions": asked})
+
+
+def _store(row: dict[str, Any]) -> Store:
+    documents = [_document(memory) for memory in row["memories"]]
+    after = max(document.at for document in documents) + timedelta(days=1)
+    return Store(row["source"], documents, [_question(question, after) for question in row["questions"]])
+
+
+def _document(memory: dict[str, Any]) -> Document:
+    session = memory.get("session")
+    return Document(
+        id=memory["id"],
+        text=memory["text"],
+        kind="turn" if session is not None else "fact",
+        at=_moment(memory["date"]),
+        speaker=memory.get("speaker"),
+        session=None if session is None else str(session),
+        topic=memory.get("topic"),
+    )
+
+
+def _question(question: dict[str, Any], after: datetime) -> Question:
+    asked_at = question.get("asked_at")
+    return Question(
+        question["id"],
+        question["category"],
+        question["question"],
+        frozenset(question["evidence"]),
+        _moment(asked_at) if asked_at else after,
+    )
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,250 @@
+"""What the search index of a user finds, and what it never finds."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_memory_server.adapters.built_in import search_index
+from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
+from mcp_memory_server.adapters.built_in.search_index import Match, SearchIndex
+from mcp_memory_server.adapters.built_in.stemmer import stem
+from mcp_memory_server.domain.documents import ASSISTANT, USER, Document
+from tests.bench.recall.stores import own_store
+
+NOW = datetime(2024, 6, 20, 12, tzinfo=UTC)
+EMBEDDER = BuiltInEmbedder()
+WORDS = "anna bern lives works zoo violin peanut allergic train plays mondays cheese blue house"
+
+
+def said(number: int, text: str, **details: object) -> Document:
+    return replace(Document(f"d{number}", text, "turn", NOW - timedelta(days=30 - number)), **details)  # type: ignore[arg-type]
+
+
+def vectors_of(texts: Sequence[str]) -> Sequence[bytes]:
+    return asyncio.run(EMBEDDER.embed(texts))
+
+
+def index_of(documents: Sequence[Document]) -> SearchIndex:
+    index = SearchIndex(stem)
+    index.add(documents, vectors_of([document.text for document in documents]))
+    return index
+
+
+def ask(index: SearchIndex, question: str, **details: object) -> list[Match]:
+    arguments = {"asked_at": NOW, "limit": 10} | details
+    return index.search(question, vectors_of([question])[0], **arguments)  # type: ignore[arg-type]
+
+
+def ids(matches: Sequence[Match]) -> list[str]:
+    return [match.id for match in matches]
+
+
+ANNA = [
+    said(1, "Anna lives in Bern"),
+    said(2, "Anna works at the zoo as a vet"),
+    said(3, "Anna is allergic to peanuts"),
+    said(4, "Anna plays the violin on Mondays"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "best"),
+    [("In which city does Anna live?", "d1"), ("ALLERGIES?", "d3"), ("violinist musician", "d4"), ("alergic", "d3")],
+)
+def test_the_best_document_is_found_by_words_by_meaning_and_in_spite_of_a_slip(question: str, best: str) -> None:
+    assert ids(ask(index_of(ANNA), question))[:1] == [best]
+
+
+@pytest.mark.parametrize("question", ["quantum chromodynamics", "xyzzy", "東京", "", "what is it?"])
+def test_nonsense_finds_nothing(question: str) -> None:
+    assert ask(index_of(ANNA), question) == []
+
+
+def test_an_empty_index_finds_nothing() -> None:
+    assert ask(SearchIndex(stem), "Bern") == []
+
+
+def test_documents_are_found_without_any_vectors() -> None:
+    index = SearchIndex(stem)
+    index.add(ANNA)
+
+    assert ids(index.search("Where does Anna work?", asked_at=NOW, limit=1)) == ["d2"]
+
+
+def test_a_document_without_a_vector_is_found_beside_others_that_have_one() -> None:
+    index = index_of(ANNA)
+    index.add([said(5, "Anna collects stamps of Norway")])
+
+    assert ids(ask(index, "Which stamps does Anna collect?"))[:1] == ["d5"]
+
+
+def test_a_vector_of_another_model_is_refused() -> None:
+    with pytest.raises(ValueError, match="256 dimensions"):
+        index_of(ANNA).add([said(5, "other")], [b"\x01\x02"])
+
+
+def test_a_removed_document_never_comes_back() -> None:
+    index = index_of(ANNA)
+    index.remove(["d1", "never there"])
+    index.add([said(6, "Ben has a boat")], vectors_of(["Ben has a boat"]))
+
+    assert "d1" not in index
+    assert "d1" not in ids(ask(index, "Anna lives in Bern"))
+    assert ids(ask(index, "boat")) == ["d6"]
+
+
+def test_the_same_id_again_replaces_the_document() -> None:
+    index = index_of(ANNA)
+    index.add([said(1, "Anna lives in Basel")], vectors_of(["Anna lives in Basel"]))
+
+    assert (len(index), ids(ask(index, "Basel")), ask(index, "Bern")) == (4, ["d1"], [])
+
+
+def test_only_the_named_documents_are_found() -> None:
+    assert set(ids(ask(index_of(ANNA), "Anna", only={"d2", "d4", "gone"}))) == {"d2", "d4"}
+
+
+def test_a_short_answer_is_found_by_the_question_before_it() -> None:
+    index = index_of(
+        [
+            said(1, "Which instrument do you play?", session="s"),
+            said(2, "The second one that my father gave me!", session="s"),
+            said(3, "The second one that my mother gave me!"),
+        ]
+    )
+    found = ids(ask(index, "Which instrument was played?"))
+
+    assert "d2" in found
+    assert "d3" not in found[: found.index("d2")]
+
+
+def test_what_the_asker_said_comes_before_what_the_assistant_said() -> None:
+    texts = [said(1, "The rent is 900 euros", speaker=ASSISTANT), said(2, "The rent is 950 euros", speaker=USER)]
+
+    assert ids(ask(index_of(texts), "What is my rent?")) == ["d2", "d1"]
+    assert ids(ask(index_of(texts), "Which rent did you mention?")) == ["d1", "d2"]
+
+
+def test_the_named_speaker_comes_first() -> None:
+    texts = [said(1, "I love tennis", speaker="Ben"), said(2, "I love tennis", speaker="Clara Beck")]
+
+    assert ids(ask(index_of(texts), "What does Clara love, tennis?"))[:1] == ["d2"]
+
+
+def test_a_question_about_a_time_alone_finds_what_was_said_then() -> None:
+    index = index_of([said(29, "We fed the ducks"), said(28, "We bought a lamp"), said(2, "We cut the hedge")])
+
+    assert ids(ask(index, "What did we do yesterday?")) == ["d29"]
+
+
+def test_the_time_of_a_question_decides_between_equal_texts() -> None:
+    texts = [said(number, "I went swimming in the lake") for number in (1, 10, 20)]
+
+    assert ids(ask(index_of(texts), "Did I go swimming three weeks ago?"))[:1] == ["d10"]
+
+
+def test_repetitions_do_not_crowd_out_the_rest() -> None:
+    again = [said(number, "Anna really loves the city of Bern") for number in range(5, 12)]
+
+    found = ids(ask(index_of([*ANNA, *again]), "Does Anna love Bern?", limit=3))
+    assert len(set(found) & {document.id for document in again}) == 1
+
+
+def test_a_changed_number_is_no_repetition() -> None:
+    texts = [said(number, f"My library now holds {number} books about gardens") for number in (45, 52)]
+
+    assert len(ask(index_of(texts), "books about gardens in my library", limit=2)) == 2
+
+
+def test_a_prior_changes_the_order() -> None:
+    texts = [said(1, "Anna lives in Bern"), said(2, "Anna lives in Rome")]
+
+    def second_first(documents: Sequence[str]) -> list[float]:
+        return [2.0 if document == "d2" else 1.0 for document in documents]
+
+    assert ids(ask(index_of(texts), "Where does Anna live?", prior=second_first))[0] == "d2"
+
+
+def test_a_score_is_the_sum_of_its_parts() -> None:
+    match = ask(index_of(ANNA), "Where does Anna live?")[0]
+
+    assert match.score == pytest.approx(sum(match.parts.values()), abs=1e-3)
+
+
+@pytest.mark.parametrize("language", ["english", "german", "spanish", "japanese", "chinese"])
+def test_facts_are_found_in_many_languages(language: str) -> None:
+    store = own_store()
+    index = index_of(store.documents)
+    asked = [question for question in store.questions if question.category == language]
+
+    found = [question for question in asked if question.evidence <= set(ids(ask(index, question.text, limit=5)))]
+    assert len(found) >= 0.8 * len(asked)
+
+
+texts = st.lists(st.sampled_from(WORDS.split()), min_size=1, max_size=6).map(" ".join)
+documents = st.lists(
+    st.builds(
+        Document,
+        st.sampled_from("abcdefgh"),
+        texts,
+        st.just("turn"),
+        st.integers(0, 5).map(lambda days: NOW - timedelta(days=days)),
+        st.sampled_from([None, USER, "Anna"]),
+        st.sampled_from([None, "s1", "s2"]),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(documents, st.sets(st.sampled_from("abcdefgh")), texts)
+def test_an_index_that_grew_answers_like_one_built_at_once(
+    written: list[Document], removed: set[str], question: str
+) -> None:
+    grown = SearchIndex(stem)
+    for document in written:
+        grown.add([document], vectors_of([document.text]))
+    grown.remove(removed)
+    last = {document.id: number for number, document in enumerate(written)}
+    left = [one for number, one in enumerate(written) if last[one.id] == number and one.id not in removed]
+
+    assert _rounded(ask(grown, question)) == _rounded(ask(index_of(left), question))
+
+
+def test_a_large_index_finds_what_a_complete_search_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(5)
+    index = index_of(
+        [said(number, " ".join(draw.choices(WORDS.split(), k=8)), session=str(number % 99)) for number in range(3_000)]
+    )
+    questions = [" ".join(draw.sample(WORDS.split(), 4)) for _ in range(20)]
+
+    quick = [set(ids(ask(index, question))) for question in questions]
+    monkeypatch.setattr(search_index, "SCORED_COMPLETELY", 10_000)
+    complete = [set(ids(ask(index, question))) for question in questions]
+    assert sum(len(one & other) for one, other in zip(quick, complete, strict=True)) >= 0.9 * 10 * len(questions)
+
+
+def test_a_large_index_never_finds_what_was_removed() -> None:
+    index = index_of([said(number, f"Anna bought lamp {number}") for number in range(1_600)])
+    index.remove([f"d{number}" for number in range(500)])
+
+    found = ids(ask(index, "Which lamp did Anna buy?", limit=1_600))
+    assert len(found) > 0
+    assert all(document_id in index for document_id in found)
+
+
+def test_a_large_index_without_vectors_is_asked_with_one() -> None:
+    index = SearchIndex(stem)
+    index.add([said(number, f"Anna bought lamp {number}") for number in range(1_200)])
+
+    assert ids(ask(index, "Which lamp did Anna buy, 77?", limit=1)) == ["d77"]
+
+
+def _rounded(matches: list[Match]) -> dict[str, float]:
+    return {match.id: round(match.score, 3) for match in matches}
