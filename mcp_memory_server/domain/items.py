@@ -18,6 +18,9 @@ MAX_OPERATION_ID_BYTES = 128
 REMEMBERED_OPERATIONS = 4
 """A row knows its last so many writes, as long as they were updates: a put starts anew."""
 
+PUSHED_KEPT = 8
+"""An update that pushes a value keeps so many of those pushed under the same name, the newest first."""
+
 RESERVED_ATTRIBUTES = frozenset({"pk", "sk", "version", "expires_at", "op", "op1", "op2", "op3"})
 
 INDEX_PARTITION, INDEX_SORT = "ix_pk", "ix_sk"
@@ -95,7 +98,8 @@ class Delete:
 class Update:
     """Change attributes without reading first. A missing item is created; a counter starts at 0.
 
-    The expiry of the item stays as it is unless ``expires_at`` is given.
+    A pushed value is kept under its name, and those pushed before under ``pushed_name(name, 1)`` and so on; the oldest
+    goes. The expiry of the item stays as it is unless ``expires_at`` is given.
     """
 
     key: Key
@@ -104,16 +108,39 @@ class Update:
     remove: tuple[str, ...] = ()
     expected_version: int | None = None
     expires_at: datetime | None = None
+    push: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
-        names = [*self.add, *self.set, *self.remove]
+        pushed = [pushed_name(name, place) for name in self.push for place in range(PUSHED_KEPT)]
+        names = [*self.add, *self.set, *self.remove, *pushed]
         if not names:
-            raise InvalidRequestError("an update must add to, set or remove at least one attribute")
+            raise InvalidRequestError("an update must add to, set, push or remove at least one attribute")
         if len(set_of := frozenset(names)) != len(names):
             raise InvalidRequestError(f"an update names {sorted(set_of)!r}, at least one of them twice")
 
 
 Write: TypeAlias = Put | Delete | Update
+
+
+def pushed_name(name: str, place: int) -> str:
+    """Return where the value lies that was pushed so many pushes ago."""
+    return f"{name}.{place}" if place else name
+
+
+def pushed(body: Body, name: str) -> list[str]:
+    """Return the values that were pushed under a name, the newest first."""
+    values = (body.get(pushed_name(name, place)) for place in range(PUSHED_KEPT))
+    return [value for value in values if isinstance(value, str)]
+
+
+def after_push(body: Body, push: Mapping[str, str]) -> dict[str, Value]:
+    """Return what pushing sets, over what the body holds."""
+    moved = {
+        pushed_name(name, place): body.get(pushed_name(name, place - 1))
+        for name in push
+        for place in range(1, PUSHED_KEPT)
+    }
+    return {**moved, **push}
 
 
 def checked_body(key: Key, body: Body) -> dict[str, Value]:
@@ -151,9 +178,17 @@ def checked_update(update: Update) -> Update:
         add={name: amount for name, amount in added.items() if isinstance(amount, int | float)},
         set=checked_body(update.key, update.set),
         remove=update.remove,
+        push=_checked_pushes(update),
         expected_version=update.expected_version,
         expires_at=update.expires_at,
     )
+
+
+def _checked_pushes(update: Update) -> dict[str, str]:
+    for name, value in checked_body(update.key, update.push).items():
+        if not isinstance(value, str):
+            raise InvalidRequestError(f"only text can be pushed, attribute {name!r} got {type(value).__name__}")
+    return dict(update.push)
 
 
 def checked_put(put: Put) -> Put:

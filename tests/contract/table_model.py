@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mcp_memory_server.domain.items import Delete, Key, Put, Update, Value, Write
+from mcp_memory_server.domain.items import Delete, Key, Put, Update, Value, Write, after_push
 from mcp_memory_server.errors import ConflictError
 
 
@@ -46,6 +46,7 @@ def _after(write: Write, before: Row) -> Row:
             return Row(dict(write.body), before.version + 1, write.expires_at)
         case Update():
             body = {name: value for name, value in before.body.items() if name not in write.remove} | dict(write.set)
+            body |= after_push(before.body, write.push)
             for name, amount in write.add.items():
                 number = body.get(name, 0)
                 assert isinstance(number, int | float)

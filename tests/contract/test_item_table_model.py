@@ -29,6 +29,7 @@ versions = st.sampled_from(["any", "right", "right", "absent", "wrong"])
 lifetimes = st.sampled_from([None, None, 0, 2, 5])
 values = st.sampled_from(["x", "é🦊", 0.5, -3, True, None, b"\x00", ["list", 1], {"map": {"deep": 2}}])
 bodies = st.fixed_dictionaries({}, optional={"text": values, "note": values, "count": st.integers(-5, 5)})
+pushes = st.dictionaries(st.just("recent"), st.text("abc", min_size=1, max_size=3), max_size=1)
 removals = st.sets(st.sampled_from(["text", "note"]))
 kinds = st.sampled_from([Put, Put, Update, Update, Delete])
 
@@ -68,7 +69,8 @@ class TableMachine(RuleBasedStateMachine):
                 return Delete(key, expected)
         removed = data.draw(removals)
         changed = {name: value for name, value in data.draw(bodies).items() if name not in {*removed, "count"}}
-        return Update(key, {"count": data.draw(st.integers(-3, 3))}, changed, tuple(removed), expected, expires_at)
+        count, push = {"count": data.draw(st.integers(-3, 3))}, data.draw(pushes)
+        return Update(key, count, changed, tuple(removed), expected, expires_at, push)
 
     def modelled(self, writes: Sequence[Write]) -> bool:
         try:

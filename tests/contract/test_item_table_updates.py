@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.items import Key, Put, Update
+from mcp_memory_server.domain.items import PUSHED_KEPT, Key, Put, Update, pushed
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, TooLargeError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.clock import FakeClock
@@ -38,6 +38,33 @@ async def test_set_remove_and_add_happen_in_one_step_and_leave_the_rest_alone(it
 
     assert (item.body, item.version) == ({"name": "Ann", "new": None, "turns": 5, "kept": {"a": [1]}}, 2)
     assert await item_table.get(KEY) == item
+
+
+async def test_pushed_values_are_kept_newest_first_and_the_oldest_goes(item_table: ItemTable) -> None:
+    for number in range(PUSHED_KEPT + 3):
+        item = await item_table.update(Update(KEY, add={"turns": 1}, push={"recent": f"change {number}"}))
+
+    assert pushed(item.body, "recent") == [f"change {number}" for number in range(PUSHED_KEPT + 2, 2, -1)]
+    assert await item_table.get(KEY) == item
+
+
+async def test_the_first_push_creates_the_item_and_two_names_do_not_meet(item_table: ItemTable) -> None:
+    await item_table.update(Update(KEY, push={"a": "1"}))
+    item = await item_table.update(Update(KEY, push={"a": "2", "b": "1"}))
+
+    assert (pushed(item.body, "a"), pushed(item.body, "b")) == (["2", "1"], ["1"])
+
+
+async def test_a_repeated_push_is_one_push(item_table: ItemTable) -> None:
+    for _ in range(3):
+        item = await item_table.update(Update(KEY, push={"a": "1"}), operation_id="once")
+
+    assert pushed(item.body, "a") == ["1"]
+
+
+async def test_only_text_can_be_pushed(item_table: ItemTable) -> None:
+    with pytest.raises(InvalidRequestError, match="only text can be pushed, attribute 'a' got int"):
+        await item_table.update(Update(KEY, push={"a": 1}))  # type: ignore[dict-item]
 
 
 async def test_removing_from_a_missing_item_creates_an_empty_one(item_table: ItemTable) -> None:

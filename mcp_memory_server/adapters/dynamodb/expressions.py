@@ -3,7 +3,7 @@
 A write's parts are the same alone and within a transaction.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -11,14 +11,17 @@ from typing import Any, TypeAlias
 from mcp_memory_server.adapters.dynamodb.values import OPERATIONS, Attribute, Row, to_attribute, to_attributes
 from mcp_memory_server.domain.index_cursors import IndexPlace
 from mcp_memory_server.domain.items import (
+    PUSHED_KEPT,
     RESERVED_ATTRIBUTES,
     Body,
     Delete,
     Key,
     Put,
     Update,
+    after_push,
     checked_body,
     expiry_seconds,
+    pushed_name,
 )
 from mcp_memory_server.errors import InvalidRequestError
 
@@ -78,15 +81,22 @@ def fresh_parts(write: Update, operation: str, now: datetime) -> Parameters:
 
 def fresh_body(write: Update) -> dict[str, Any]:
     """Return what the update makes out of nothing."""
-    return checked_body(write.key, {**write.set, **write.add})
+    return checked_body(write.key, {**write.set, **write.add, **after_push({}, write.push)})
 
 
 def update_parts(write: Update, operation: str, now: datetime) -> Parameters:
     """Return the change of a live or missing item, refused when it has happened before."""
-    changes = {f"#{number}": name for number, name in enumerate([*write.set, *write.add, *write.remove])}
+    pushed = [pushed_name(name, place) for name in write.push for place in range(PUSHED_KEPT)]
+    changes = {f"#{number}": name for number, name in enumerate([*write.set, *write.add, *write.remove, *pushed])}
     at = {name: placeholder for placeholder, name in changes.items()}
-    values = {f":{at[name][1:]}": to_attribute(value) for name, value in [*write.set.items(), *write.add.items()]}
-    sets = [_NEXT_VERSION, _SHIFTED_OPERATIONS, *(f"{at[name]} = :{at[name][1:]}" for name in write.set)]
+    given = {**write.set, **write.add, **write.push}
+    values = {f":{at[name][1:]}": to_attribute(value) for name, value in given.items()}
+    sets = [
+        _NEXT_VERSION,
+        _SHIFTED_OPERATIONS,
+        *(f"{at[name]} = :{at[name][1:]}" for name in (*write.set, *write.push)),
+    ]
+    sets += [f"{at[name]} = if_not_exists({at[before]}, :none)" for before, name in _moved(write.push)]
     if write.expires_at is not None:
         sets.append("expires_at = :expires_at")
         values[":expires_at"] = to_attribute(expiry_seconds(write.expires_at))
@@ -104,6 +114,12 @@ def update_parts(write: Update, operation: str, now: datetime) -> Parameters:
         "ExpressionAttributeNames": changes,
         "ExpressionAttributeValues": values | condition["ExpressionAttributeValues"],
     }
+
+
+def _moved(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return from where to where values move to make room for one that is pushed."""
+    places = range(1, PUSHED_KEPT)
+    return [(pushed_name(name, place - 1), pushed_name(name, place)) for name in names for place in places]
 
 
 def delete_parts(write: Delete, now: datetime) -> Parameters:

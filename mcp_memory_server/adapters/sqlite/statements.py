@@ -16,6 +16,7 @@ from mcp_memory_server.domain.items import (
     Value,
     Write,
     after_prefix,
+    after_push,
     checked_body,
     expiry_seconds,
 )
@@ -110,7 +111,7 @@ def _put(write: Put, before: Stored, operation: str) -> Stored:
 
 def _updated(write: Update, before: Stored, operation: str) -> Stored:
     body = {name: value for name, value in before.body.items() if name not in write.remove}
-    body |= write.set
+    body |= write.set | after_push(before.body, write.push)
     for name, amount in write.add.items():
         body[name] = _sum(name, body.get(name, 0), amount)
     return Stored(

@@ -1,0 +1,111 @@
+"""The stamp of a user: raised by every write, with a note of what the last few writes changed.
+
+A reader that has a copy compares stamps. Where it is only a few writes behind, the notes tell what to read again; where
+it is further behind, or a note does not fit in, it reads everything. Each note begins with the mark of its write, which
+never recurs: the reader finds its own mark among them, and knows that nothing in between is missing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+from uuid import uuid4
+
+from mcp_memory_server.domain.items import PUSHED_KEPT, Body, Item, Key, Update, pushed
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.schema.keys import encoded, profile_key
+
+STAMP, MARK, RECENT = "stamp", "mark", "recent"
+
+LONGEST_NOTE = 200
+"""Bytes. With the notes of eight writes the item still is a small one."""
+
+_MARK_LENGTH = 12
+_MEMORIES, _TALK, _ENDED_TALK, _ANYTHING = "M", "T", "E", "*"
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """How many writes there were, and the mark of the last one. After a user is erased the count starts again."""
+
+    count: int
+    mark: str
+
+
+@dataclass(frozen=True)
+class MemoriesChanged:
+    """These sort keys of the user's partition were written or removed."""
+
+    sort_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TalkGoesOn:
+    """A session gets turns, without a note for each: whoever searches it looks for new ones, for a while.
+
+    Turns may be new from ``since`` on, if it is not empty: these came late. A session ``is_over`` that gets no more.
+    """
+
+    session: str
+    since: str = ""
+    is_over: bool = False
+
+
+Change: TypeAlias = MemoriesChanged | TalkGoesOn
+
+
+def raise_stamp(scope: Scope, *changed: Key) -> Update:
+    """Return the write that tells every process what was changed; without keys, that anything may have been."""
+    note = _MEMORIES + "\n".join(key.sk for key in changed)
+    return _raised(scope, note if changed else _ANYTHING)
+
+
+def announce(scope: Scope, since: str = "", *, is_over: bool = False) -> Update:
+    """Return the write that tells every process that the session of this scope gets turns, or no more of them."""
+    kind = _ENDED_TALK if is_over else _TALK
+    return _raised(scope, f"{kind}{since or '-'} {encoded(scope.session_id or '')}")
+
+
+def stamp_from(profile: Item | None) -> Stamp | None:
+    """Read the stamp; a user of whom nothing was ever written has none."""
+    if profile is None:
+        return None
+    count, mark = profile.body.get(STAMP), profile.body.get(MARK)
+    return Stamp(count if isinstance(count, int) else 0, mark if isinstance(mark, str) else "")
+
+
+def changes_since(before: Stamp | None, body: Body) -> Sequence[Change] | None:
+    """Return what was changed since this stamp, the newest first; None if that is not known any more."""
+    count = body.get(STAMP)
+    if before is None or not isinstance(count, int) or not 0 < count - before.count < PUSHED_KEPT:
+        return None
+    notes = pushed(body, RECENT)
+    behind = count - before.count
+    if len(notes) <= behind or not notes[behind].startswith(before.mark[:_MARK_LENGTH]):
+        return None
+    changes = [_change_from(note[_MARK_LENGTH:]) for note in notes[:behind]]
+    known = [change for change in changes if change is not None]
+    return known if len(known) == len(changes) else None
+
+
+def latest_talks(body: Body) -> list[TalkGoesOn]:
+    """Return the sessions that the notes name, the newest first."""
+    changes = (_change_from(note[_MARK_LENGTH:]) for note in pushed(body, RECENT))
+    return [change for change in changes if isinstance(change, TalkGoesOn)]
+
+
+def _raised(scope: Scope, note: str) -> Update:
+    mark = uuid4().hex[:_MARK_LENGTH]
+    if len(note.encode()) > LONGEST_NOTE:
+        note = _ANYTHING
+    # After a user is erased the counter starts again; the mark never recurs.
+    return Update(profile_key(scope), add={STAMP: 1}, set={MARK: mark}, push={RECENT: mark + note})
+
+
+def _change_from(note: str) -> Change | None:
+    kind, rest = note[:1], note[1:]
+    if kind == _MEMORIES:
+        return MemoriesChanged(tuple(rest.split("\n")))
+    if kind in (_TALK, _ENDED_TALK):
+        since, _, session = rest.partition(" ")
+        return TalkGoesOn(session, "" if since == "-" else since, kind == _ENDED_TALK)
+    return None
