@@ -3,12 +3,18 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 TABLE_FORMS = "sqlite:///path/to/file or dynamodb://table?region=eu-west-1"
 SESSION_FORMS = "sqlite:, sqlite:///path/to/file, redis://host:6379/0, rediss://user:password@host:6379 or none"
 OUTBOX_FORMS = "sqlite:, sqlite:///path/to/file, redis: (the one of the sessions) or none"
 DEAD_LETTER_FORMS = "sqlite: (in the file of the outbox) or sqs://queue?region=eu-west-1"
+
+EMBEDDING_FORMS = (
+    "built-in, none, model2vec:///path/to/folder, onnx:///path/to/folder or "
+    "bedrock://amazon.titan-embed-text-v2:0?region=eu-west-1"
+)
 
 FILE_NAME = "memory.db"
 
@@ -50,6 +56,29 @@ class SqsQueue:
     name: str
     region: str | None = None
     endpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class BuiltInModel:
+    """The small model that ships with the package."""
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """A model in a folder of this machine, for the library of this name."""
+
+    library: Literal["model2vec", "onnx"]
+    path: Path
+
+
+@dataclass(frozen=True)
+class BedrockModel:
+    """A model of Amazon Bedrock. Texts are sent there."""
+
+    model_id: str
+    region: str | None = None
+    endpoint: str | None = None
+    dimensions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +144,38 @@ def parse_dead_letters(text: str) -> LocalFile | SqsQueue:
     if url.scheme == "sqs":
         return SqsQueue(*_aws_name(url, "queue"))
     raise _unknown(DEAD_LETTER_FORMS, text)
+
+
+def parse_embeddings(text: str) -> BuiltInModel | ModelFolder | BedrockModel | Nowhere:
+    """Read which model compares meanings.
+
+    Raises:
+        ValueError: It has none of the known forms. The message shows them.
+    """
+    if text in ("built-in", "none"):
+        return BuiltInModel() if text == "built-in" else Nowhere()
+    if text.startswith("bedrock://"):
+        return _bedrock(text)
+    # Not by the address's own scheme: one with a digit before the colon would be read as a host and its port.
+    library, _, rest = text.partition("://")
+    if library in ("model2vec", "onnx") and rest.strip("/"):
+        return ModelFolder("onnx" if library == "onnx" else "model2vec", Path(unquote(rest)).expanduser().absolute())
+    raise _unknown(EMBEDDING_FORMS, text)
+
+
+def _bedrock(text: str) -> BedrockModel:
+    # A model id holds a colon, which an address would take for a port.
+    model_id, _, query = text.removeprefix("bedrock://").partition("?")
+    options = dict(parse_qsl(query, strict_parsing=bool(query)))
+    if unknown := options.keys() - {"region", "endpoint", "dimensions"}:
+        raise ValueError(
+            f"{sorted(unknown)[0]!r} is not an option of a bedrock:// model; region, endpoint and dimensions are"
+        )
+    dimensions = options.get("dimensions")
+    if not model_id or "/" in model_id or not (dimensions is None or dimensions.isdigit()):
+        raise ValueError("a model is written bedrock://amazon.titan-embed-text-v2:0?region=eu-west-1&dimensions=256")
+    length = None if dimensions is None else int(dimensions)
+    return BedrockModel(model_id, options.get("region"), options.get("endpoint"), length)
 
 
 def data_folder() -> Path:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from mcp_memory_server.addresses import parse_dead_letters, parse_outbox, parse_sessions, parse_table
+from mcp_memory_server.addresses import parse_dead_letters, parse_embeddings, parse_outbox, parse_sessions, parse_table
 from mcp_memory_server.domain.acknowledging import Acknowledge
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError
@@ -54,6 +54,10 @@ class Settings(BaseSettings):
     )
     dead_letters: Annotated[str, _form(parse_dead_letters)] = Field(
         default="sqlite:", description="Where turns go that the table will not take: sqlite: or sqs://queue?region=…"
+    )
+    embeddings: Annotated[str, _form(parse_embeddings)] = Field(
+        default="built-in",
+        description="Which model compares meanings: built-in, none, model2vec:///folder, onnx:///folder or bedrock://model",
     )
     user: str = Field(default_factory=_account_name, description="Whose memory a local client reads and writes")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(

@@ -1,13 +1,15 @@
 """Answers: what was found, whether that is all of it, and how it is written so that it fits the reader's budget."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from mcp_memory_server.domain.excerpts import excerpt
 from mcp_memory_server.domain.memories import Kind, KnownMemory, confidence
+from mcp_memory_server.domain.recall_places import LONGEST_CURSOR, Place
 from mcp_memory_server.domain.text import ever_shorter
 from mcp_memory_server.errors import InvalidRequestError
 
@@ -15,6 +17,10 @@ SMALLEST_BUDGET = 50
 LARGEST_BUDGET = 20_000
 MOST_MISSES = 8
 """After so many memories that were too long for the room that is left, looking for a shorter one is not worth it."""
+SHARE_OF_ONE = 8
+SHORTEST_EXCERPT = 40
+"""One memory takes an eighth of a reply's tokens, or forty if that is more. The rest of a longer one is left out."""
+CHARACTERS_A_TOKEN = 4
 
 Count = Callable[[str], int]
 
@@ -29,7 +35,11 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Recollection:
-    """One memory as it is told: short, dated, and with its id, by which it can be replaced or forgotten."""
+    """One memory as it is told: short, dated, and with its id, by which it can be replaced or forgotten.
+
+    What was said in a conversation tells ``by`` whom, and in ``origin`` what it was called where it came from.
+    ``explained`` are the parts of its score, for who asked for them.
+    """
 
     id: str
     text: str
@@ -37,31 +47,43 @@ class Recollection:
     topic: str | None
     since: str
     confidence: float
+    by: str | None = None
+    origin: str | None = None
+    explained: Mapping[str, float] | None = None
 
     def to_reply(self) -> dict[str, Any]:
         """Return what a reader gets, without what goes without saying."""
-        reply = {"id": self.id, "text": self.text, "kind": self.kind.value, "topic": self.topic, "since": self.since}
-        if self.kind is Kind.FACT:
-            del reply["kind"]
-        if self.topic is None:
-            del reply["topic"]
-        return {**reply, "confidence": self.confidence}
+        entries = {
+            "id": self.id,
+            "text": self.text,
+            "kind": None if self.kind is Kind.FACT else self.kind.value,
+            "topic": self.topic,
+            "by": self.by,
+            "since": self.since,
+            "confidence": None if self.kind is Kind.TURN else self.confidence,
+            "from": self.origin,
+            "explain": None if self.explained is None else dict(self.explained),
+        }
+        return {name: value for name, value in entries.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """The answer to a question. ``more`` further memories also matched and did not fit."""
+    """The answer to a question. ``more`` further memories also matched and did not fit; ``cursor`` leads to them."""
 
     status: Status
     memories: tuple[Recollection, ...]
     more: int = 0
     missing: tuple[str, ...] = ()
+    cursor: str | None = None
 
     def to_reply(self) -> dict[str, Any]:
         """Return what a reader gets."""
         reply: dict[str, Any] = {"status": self.status.value, "memories": [told.to_reply() for told in self.memories]}
         if self.more:
             reply["more"] = self.more
+        if self.cursor is not None:
+            reply["cursor"] = self.cursor
         if self.missing:
             reply["missing"] = list(self.missing)
         return reply
@@ -82,40 +104,74 @@ def check_budget(max_tokens: int) -> None:
         raise InvalidRequestError(f"max_tokens must be {SMALLEST_BUDGET} to {LARGEST_BUDGET:,}, got {max_tokens}")
 
 
-def told(memory: KnownMemory, now: datetime) -> Recollection:
+def told(memory: KnownMemory, now: datetime, explained: Mapping[str, float] | None = None) -> Recollection:
     """Return the memory as it is told now."""
+    is_turn = memory.kind is Kind.TURN
     return Recollection(
         memory.id,
         memory.text,
         memory.kind,
         memory.topic,
-        f"{memory.since:%Y-%m-%d}",
+        f"{memory.since:%Y-%m-%d %H:%M}" if is_turn else f"{memory.since:%Y-%m-%d}",
         round(confidence(memory, now), 2),
+        by=memory.speaker,
+        origin=memory.origin,
+        explained=explained,
     )
 
 
-def fit_recalled(ranked: Sequence[Recollection], answer: Recalled, count: Count, max_tokens: int) -> Recalled:
-    """Return the answer with the best of the ranked memories that fit, the whole reply counted.
+class Reply:
+    """A reply that is filled with memories, the best first, as long as the whole of it keeps its budget.
 
-    One that is too long makes room for shorter ones behind it; if none fits, the best one is cut.
+    A long text is told by the part that has to do with the question, so that one memory does not take the room of ten.
     """
-    empty = replace(answer, memories=(), more=len(ranked))
-    room = max_tokens - count(reply_text(empty.to_reply()))
-    chosen: list[Recollection] = []
-    misses = 0
-    for memory in ranked:
-        cost = count(reply_text(memory.to_reply())) + 1
-        if cost <= room:
-            chosen.append(memory)
-            room -= cost
-        elif (misses := misses + 1) > MOST_MISSES:
-            break
-    fitted = replace(empty, memories=tuple(chosen), more=len(ranked) - len(chosen))
-    while fitted.memories and count(reply_text(fitted.to_reply())) > max_tokens:
-        fitted = replace(fitted, memories=fitted.memories[:-1], more=fitted.more + 1)
-    if ranked and not fitted.memories:
-        for text in ever_shorter(ranked[0].text):
-            cut = replace(empty, memories=(replace(ranked[0], text=text),), more=len(ranked) - 1)
-            if count(reply_text(cut.to_reply())) <= max_tokens:
-                return cut
-    return fitted
+
+    def __init__(self, answer: Recalled, found: int, asked: Collection[str], count: Count, max_tokens: int) -> None:
+        """So many memories were ``found``; ``asked`` are the words of the question."""
+        self._answer = answer
+        self._count = count
+        self._max_tokens = max_tokens
+        self._asked = asked
+        self._longest = max(SHORTEST_EXCERPT, max_tokens // SHARE_OF_ONE) * CHARACTERS_A_TOKEN
+        self._alone = replace(answer, memories=(), more=max(found - 1, 0))
+        self._room = max_tokens - count(reply_text(self._alone.to_reply()))
+        # It is not known yet, and takes its room.
+        self._room_for_a_cursor = count(f'"cursor":"{LONGEST_CURSOR}",')
+        self._told: list[Recollection] = []
+        self.is_full = False
+
+    def add(self, memory: Recollection) -> bool:
+        """Tell one more memory, shortened where that is needed; False if there is no room for it."""
+        for text in self._shorter(memory.text):
+            fitting = replace(memory, text=text)
+            cost = self._count(reply_text(fitting.to_reply())) + 1
+            if cost <= self._room - self._room_for_a_cursor if self._told else self._fits_alone(fitting):
+                self._told.append(fitting)
+                self._room -= cost
+                return True
+        self.is_full = True
+        return False
+
+    def _fits_alone(self, memory: Recollection) -> bool:
+        # Exactly, and without a cursor: the first memory is worth more than one.
+        return self._count(reply_text(replace(self._alone, memories=(memory,)).to_reply())) <= self._max_tokens
+
+    def ended(self, more: int, place: Place) -> Recalled:
+        """Return the reply, with so many more left out, to a question whose earlier answers ended at this place."""
+        for told in (self._told[:length] for length in range(len(self._told), 0, -1)):
+            left = more + len(self._told) - len(told)
+            reply = replace(self._answer, memories=tuple(told), more=left)
+            leads_on = replace(reply, cursor=place.cursor_after(len(told), told[-1].id)) if left else reply
+            for fitting in (leads_on, reply) if len(told) == 1 else (leads_on,):
+                if self._count(reply_text(fitting.to_reply())) <= self._max_tokens:
+                    return fitting
+        return replace(self._answer, more=more + len(self._told))
+
+    def _shorter(self, text: str) -> Iterator[str]:
+        """Yield what may stand for the text: a part that is not too long; if nothing else is told yet, ever less."""
+        first = excerpt(text, self._asked, self._longest)
+        yield first
+        if len(first) > SHORTEST_EXCERPT * CHARACTERS_A_TOKEN:
+            yield excerpt(text, self._asked, SHORTEST_EXCERPT * CHARACTERS_A_TOKEN)
+        if not self._told:
+            yield from ever_shorter(excerpt(text, self._asked, SHORTEST_EXCERPT * CHARACTERS_A_TOKEN))

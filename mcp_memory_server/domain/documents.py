@@ -1,7 +1,9 @@
 """Documents: memories of every kind in the one form in which they are searched."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 
 USER = "user"
 ASSISTANT = "assistant"
@@ -16,7 +18,8 @@ class Document:
     """A memory as search sees it: what was said, and where, when and by whom.
 
     ``speaker`` is ``USER``, ``ASSISTANT`` or a name. Documents of one ``session`` are each other's context, in the
-    order of ``at``; a document without one stands alone. ``topic`` is a path such as ``personal/location/city``.
+    order of ``at``; a document without one stands alone. ``topic`` is a path such as ``personal/location/city``. What
+    ``is_past`` no longer holds, and is found only by who names it.
     """
 
     id: str
@@ -26,9 +29,23 @@ class Document:
     speaker: str | None = None
     session: str | None = None
     topic: str | None = None
+    is_past: bool = False
 
     @property
     def context(self) -> str:
         """What is searched beside the text: the topic, who said it, and the day."""
         topic = (self.topic or "").replace("/", " ")
         return f"{topic} {self.speaker or ''} {self.at.day} {_MONTHS.split()[self.at.month - 1]} {self.at.year}"
+
+
+Prior: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
+"""Returns a factor for the score of each document, by id: fresh, sure and important ones above 1, others below."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A document that was found, with its score and what the score is made of."""
+
+    id: str
+    score: float
+    parts: Mapping[str, float]

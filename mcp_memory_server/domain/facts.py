@@ -126,10 +126,12 @@ class Fact:
 
 @dataclass(frozen=True)
 class Tombstone:
-    """The mark that a statement was forgotten. It keeps a fingerprint, not the text."""
+    """The mark that a statement was forgotten. It keeps a fingerprint, not the text, and where it was said."""
 
     fingerprint: str
     forgotten_at: datetime
+    session_id: str | None = None
+    turn_id: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Everything that is known about one user, in one form: what recall searches and what a context is made of."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,11 +11,11 @@ from mcp_memory_server.domain.facts import Fact, Standing, confidence_at
 from mcp_memory_server.domain.notes import Note
 from mcp_memory_server.domain.preferences import Preference
 from mcp_memory_server.domain.topics import is_under
-from mcp_memory_server.domain.word_index import WordIndex, index_words
 
 PREFERENCE_ID_PREFIX = "pref:"
 
 RECENCY_HALF_LIFE = timedelta(days=180)
+USUAL_IMPORTANCE = 0.5
 
 
 class Kind(StrEnum):
@@ -27,11 +27,16 @@ class Kind(StrEnum):
     PREFERENCE = "preference"
     FEEDBACK = "feedback"
     PATTERN = "pattern"
+    TURN = "turn"
 
 
 @dataclass(frozen=True)
 class KnownMemory:
-    """One memory, whatever it is, with what ranking needs. ``since`` is when it was first true or said."""
+    """One memory, whatever it is, with what ranking needs. ``since`` is when it was first true or said.
+
+    ``vector`` is that of the text by the model in use, if it is stored. What was said in a conversation has a
+    ``speaker``, its ``session_id``, and in ``origin`` what it is called where it came from.
+    """
 
     id: str
     kind: Kind
@@ -42,34 +47,45 @@ class KnownMemory:
     expires_at: datetime | None
     support: int
     fact: Fact | None = None
-
-    @cached_property
-    def searched_text(self) -> str:
-        """The text together with where it belongs."""
-        return f"{self.topic.replace('/', ' ')} {self.text}" if self.topic else self.text
+    speaker: str | None = None
+    session_id: str | None = None
+    origin: str | None = None
+    importance: float = USUAL_IMPORTANCE
+    vector: bytes | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out."""
+    """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out.
+
+    ``by_key`` are the memories under their sort keys; ``forgotten`` the fingerprints of what is not to be told again.
+    A later ``serial`` was read later.
+    """
 
     stamp: object
-    rows: Sequence[KnownMemory]
-    unreadable: int = 0
+    by_key: Mapping[str, KnownMemory]
+    unreadable: frozenset[str] = frozenset()
+    forgotten: frozenset[str] = frozenset()
+    serial: int = 0
     orders: dict[datetime, list[KnownMemory]] = field(
         default_factory=dict[datetime, list["KnownMemory"]], compare=False
     )
     """The memories in the order of their worth, by the hour for which that was worked out."""
 
+    @property
+    def rows(self) -> Collection[KnownMemory]:
+        """Every memory as it is stored."""
+        return self.by_key.values()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What an answer made of this has to say that it lacks."""
+        return (f"{len(self.unreadable)} stored memories could not be read",) if self.unreadable else ()
+
     @cached_property
     def memories(self) -> Sequence[KnownMemory]:
         """Each statement once, however often it is stored."""
         return without_repetitions(self.rows)
-
-    @cached_property
-    def word_index(self) -> WordIndex:
-        """The words of all memories, indexed when first asked for."""
-        return index_words([memory.searched_text for memory in self.memories])
 
 
 def from_fact(fact: Fact) -> KnownMemory:
@@ -126,15 +142,15 @@ def under_topic(memories: Iterable[KnownMemory], prefix: str) -> list[KnownMemor
 
 
 def confidence(memory: KnownMemory, now: datetime) -> float:
-    """Return how sure a memory is now. What the user asked for is sure; what was observed fades like an inference."""
+    """Return how sure a memory is now: what was said was said, what was only observed is like an inference."""
     if memory.fact is not None:
         return confidence_at(memory.fact, now)
-    return 1.0 if memory.kind is Kind.PREFERENCE else 0.6
+    return 1.0 if memory.kind in (Kind.PREFERENCE, Kind.TURN) else 0.6
 
 
-def recency(memory: KnownMemory, now: datetime) -> float:
+def recency_of(said_at: datetime, now: datetime) -> float:
     """Return 1 for what was said just now, halved with every half-life."""
-    return 0.5 ** (max(now - memory.said_at, timedelta()) / RECENCY_HALF_LIFE)
+    return 0.5 ** (max(now - said_at, timedelta()) / RECENCY_HALF_LIFE)
 
 
 def _merged(group: list[KnownMemory]) -> list[KnownMemory]:

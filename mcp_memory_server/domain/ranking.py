@@ -1,40 +1,25 @@
-"""Which memories answer a question best, and which are the best to start a conversation with."""
+"""How much a memory counts whatever is asked, and which are the best to start a conversation with."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Sequence
 from datetime import datetime
 
-from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, confidence, recency
-from mcp_memory_server.domain.word_index import closeness, index_words
-from mcp_memory_server.domain.words import words
-
-RELEVANCE_FLOOR = 0.12
-"""Below this share of the question's words, weighted by rarity, a memory does not answer it."""
-
-FAR_BEHIND = 0.25
-"""A memory with less than this share of the closest one's words only shares what everything shares."""
+from mcp_memory_server.domain.memories import USUAL_IMPORTANCE, Kind, Known, KnownMemory, confidence, recency_of
 
 CONFIDENCE_WEIGHT = 0.4
 RECENCY_WEIGHT = 0.15
-SUPPORT_WEIGHT = 0.05
+SUPPORT_WEIGHT, MOST_SUPPORT = 0.05, 0.25
 """How much an unsure, an old or a rarely said memory loses against a sure, fresh and often repeated one."""
+GUESS_WEIGHT = 0.7
+"""What might be true, against what was said."""
+ACCESS_WEIGHT, MOST_ACCESS = 0.02, 0.1
+"""How much one gains that is often told, and at the most: what was told once must not be told for ever."""
+TURN_WEIGHT = 0.9
+"""What was said in passing, against the same thing saved as a memory."""
+TURN_RECENCY_WEIGHT = 0.05
+TURN_IMPORTANCE_WEIGHT = 0.1
 
 _ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind.CANDIDATE, Kind.PAST)
-
-
-def rank(known: Known, question: str, now: datetime, among: Collection[KnownMemory] | None = None) -> list[KnownMemory]:
-    """Return the memories that answer the question, best first. None of them may be the right answer.
-
-    A question without a single telling word ("what do you know about me?") is answered with the best of everything.
-    """
-    chosen = known.memories if among is None else list(among)
-    if not words(question):
-        return best_first(known, now) if among is None else sorted(chosen, key=lambda memory: _worth(memory, now))
-    index = known.word_index if among is None else index_words([memory.searched_text for memory in chosen])
-    close = closeness(index, question)
-    floor = max(RELEVANCE_FLOOR, FAR_BEHIND * max(close.values(), default=0))
-    scores = {number: near * standing(chosen[number], now) for number, near in close.items() if near >= floor}
-    return [chosen[number] for number in sorted(scores, key=lambda number: (-scores[number], chosen[number].id))]
 
 
 def best_first(known: Known, now: datetime) -> list[KnownMemory]:
@@ -45,15 +30,36 @@ def best_first(known: Known, now: datetime) -> list[KnownMemory]:
     hour = now.replace(minute=0, second=0, microsecond=0)
     if hour not in known.orders:
         known.orders.clear()
-        known.orders[hour] = sorted(known.memories, key=lambda memory: _worth(memory, hour))
+        known.orders[hour] = sorted(known.memories, key=lambda memory: worth(memory, hour))
     return known.orders[hour]
 
 
-def _worth(memory: KnownMemory, now: datetime) -> tuple[int, float, str]:
+def relevant_first(ranked: Sequence[KnownMemory], relevant: Sequence[str]) -> list[KnownMemory]:
+    """Return the ranked memories with the relevant ones, by their ids, before the others; preferences stay first."""
+    places = {memory_id: place for place, memory_id in enumerate(relevant)}
+    return sorted(ranked, key=lambda memory: (memory.kind is not Kind.PREFERENCE, places.get(memory.id, len(places))))
+
+
+def worth(memory: KnownMemory, now: datetime) -> tuple[int, float, str]:
+    """Return what puts memories in the order in which they are worth knowing."""
     return _ORDER_OF_KINDS.index(memory.kind), -standing(memory, now), memory.id
 
 
 def standing(memory: KnownMemory, now: datetime) -> float:
     """Return how much a memory counts whatever the question: up to 1 and a little more for often repeated ones."""
-    faded = 1 - CONFIDENCE_WEIGHT * (1 - confidence(memory, now)) - RECENCY_WEIGHT * (1 - recency(memory, now))
-    return faded * (1 + SUPPORT_WEIGHT * math.log2(memory.support))
+    fresh = recency_of(memory.said_at, now)
+    faded = 1 - CONFIDENCE_WEIGHT * (1 - confidence(memory, now)) - RECENCY_WEIGHT * (1 - fresh)
+    if memory.kind is Kind.CANDIDATE:
+        faded *= GUESS_WEIGHT
+    return faded * (1 + min(MOST_SUPPORT, SUPPORT_WEIGHT * math.log2(memory.support)))
+
+
+def standing_of_turn(said_at: datetime, importance: float, now: datetime) -> float:
+    """Return how much a turn counts whatever the question."""
+    faded = 1 - TURN_RECENCY_WEIGHT * (1 - recency_of(said_at, now))
+    return TURN_WEIGHT * faded * (1 + TURN_IMPORTANCE_WEIGHT * (importance - USUAL_IMPORTANCE))
+
+
+def liking(times_told: int) -> float:
+    """Return the factor for a memory that was told so often."""
+    return 1 + min(MOST_ACCESS, ACCESS_WEIGHT * math.log2(1 + times_told))

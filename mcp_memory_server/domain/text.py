@@ -59,5 +59,10 @@ def fingerprint(text: str) -> str:
     """Return the same short id for texts that differ only in case, spacing, Unicode form or final punctuation."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     plain = _SPACES.sub(" ", folded).strip(_FINAL_PUNCTUATION)
-    number = int.from_bytes(hashlib.sha256(plain.encode()).digest())
+    return short_id(hashlib.sha256(plain.encode()).digest())
+
+
+def short_id(digest: bytes) -> str:
+    """Return a digest as an id that is short, and that a person can read aloud."""
+    number = int.from_bytes(digest)
     return "".join(_LETTERS[number >> 5 * place & 31] for place in range(_FINGERPRINT_LETTERS))

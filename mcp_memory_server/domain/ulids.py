@@ -33,6 +33,11 @@ def ulid_before(first: str) -> str:
     return _text(max(0, _number(first) - 1))
 
 
+def first_ulid_of(moment: datetime) -> str:
+    """Return the lowest id that could have been made at this moment."""
+    return _text(max(0, int(moment.timestamp() * 1000)) << _RANDOM_BITS)
+
+
 def moment_of(ulid: str) -> datetime:
     """Return the moment that an id was made at, to the millisecond."""
     return datetime.fromtimestamp((_number(ulid) >> _RANDOM_BITS) / 1000, UTC)

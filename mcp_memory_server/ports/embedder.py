@@ -20,6 +20,20 @@ class Embedder(Protocol):
         """How many bytes a vector has."""
         ...
 
+    @property
+    def runs_here(self) -> bool:
+        """Whether the model runs in this process, and so costs neither a request nor money."""
+        ...
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether a vector takes but a moment: the model runs here, and is loaded."""
+        ...
+
+    def prepare(self) -> None:
+        """Begin to load a model that runs in this process, and return at once. Twice is harmless."""
+        ...
+
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:
         """Return a vector for each text, in their order. The same text always has the same vector.
 

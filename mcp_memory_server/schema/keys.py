@@ -13,6 +13,7 @@ preference                 USER#<user>      PREF#<key>                       for
 feedback, pattern          USER#<user>      NOTE#<kind>#<id>                 180 and 30 days
 active chat                USER#<user>      #ACTIVE#<agent>                  for ever; empty between two chats
 past chats                 USER#<user>      CHAT#<agent>#<ulid>              for ever
+how often each was told    USER#<user>      USED                             90 days after the last
 tool call                  TOOLS#<user>     <ulid>                           30 days
 epoch of session copies    COPIES           EPOCH                            for ever; one item, nobody's
 =========================  ===============  ===============================  =====================================
@@ -52,6 +53,16 @@ COPIES_EPOCH = Key("COPIES", "EPOCH")
 KNOWN_STRETCHES = ((CURRENT_FACTS, "NOTE$"), (PREFERENCES, "PREF$"))
 
 _JOINING_SIGNS = re.compile(r"[\x00-\x20%#/~\x7f]")
+
+
+def is_known(sk: str) -> bool:
+    """Tell whether the sort key lies in one of the stretches that hold what is known, marks of forgetting included."""
+    return any(first <= sk <= last for first, last in KNOWN_STRETCHES)
+
+
+def holds_memory(sk: str) -> bool:
+    """Tell whether the sort key is that of something that was learned, now or in the past."""
+    return sk.startswith((CURRENT_FACTS, POSSIBLE_FACTS, PAST_FACTS, PREFERENCES, NOTES))
 
 
 def user_partition(user_id: str) -> str:
@@ -131,6 +142,11 @@ def past_chats_prefix(agent: str) -> str:
 def chat_index(scope: Scope, chat_id: str) -> str:
     """Return under which name the index lists a chat."""
     return f"CHAT#{encoded(scope.user_id)}#{encoded(chat_id)}"
+
+
+def access_key(scope: Scope) -> Key:
+    """Return where it lies how often memories of the user were told."""
+    return Key(user_partition(scope.user_id), "USED")
 
 
 def tools_partition(user_id: str) -> str:

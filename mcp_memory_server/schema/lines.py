@@ -13,7 +13,7 @@ from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Ke
 from mcp_memory_server.domain.memories import from_fact, from_note, from_preference
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
-from mcp_memory_server.schema import keys
+from mcp_memory_server.schema import embeddings, keys
 from mcp_memory_server.schema.chat_records import chat_body, chat_from, chat_key
 from mcp_memory_server.schema.records import (
     fact_body,
@@ -40,7 +40,8 @@ _KINDS = {
 _PREFIXES = {kind: prefix for prefix, kind in _KINDS.items()}
 _FACTS = (keys.CURRENT_FACTS, keys.POSSIBLE_FACTS, keys.PAST_FACTS)
 _CHATS = (keys.ACTIVE_CHATS, keys.PAST_CHATS)
-_INDEXED = {INDEX_PARTITION, INDEX_SORT}
+_NOT_TAKEN_ALONG = {INDEX_PARTITION, INDEX_SORT, *embeddings.ATTRIBUTES}
+"""What is made anew where a memory is brought in."""
 
 
 def header_line(now: datetime) -> str:
@@ -136,7 +137,7 @@ def _key(scope: Scope, item: Item, prefix: str) -> Key:
 
 
 def _own(item: Item) -> dict[str, Value]:
-    return {name: value for name, value in item.body.items() if name not in _INDEXED}
+    return {name: value for name, value in item.body.items() if name not in _NOT_TAKEN_ALONG}
 
 
 def _chat(item: Item) -> Chat:

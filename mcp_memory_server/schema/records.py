@@ -125,8 +125,17 @@ def note_from(item: Item) -> Note:
 
 
 def tombstone_body(tombstone: Tombstone) -> dict[str, Value]:
-    """Return the body of a tombstone's item. The text is not in it."""
-    return {"forgotten_at": timestamp(tombstone.forgotten_at)}
+    """Return the body of a tombstone's item. The text is not in it, only where it was said."""
+    body: dict[str, Value] = {"forgotten_at": timestamp(tombstone.forgotten_at)}
+    if tombstone.session_id is None or tombstone.turn_id is None:
+        return body
+    return {**body, "session": tombstone.session_id, "turn": tombstone.turn_id}
+
+
+def forgotten_turn_from(item: Item) -> tuple[str, str] | None:
+    """Return the session and the turn in which something was said that was forgotten, if a tombstone names them."""
+    session, turn = optional_text(item.body, "session"), optional_text(item.body, "turn")
+    return None if session is None or turn is None else (session, turn)
 
 
 def tombstone_from(item: Item) -> Tombstone:

@@ -12,12 +12,12 @@ from uuid import uuid4
 
 from mcp_memory_server.domain.items import PUSHED_KEPT, Body, Item, Key, Update, pushed
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.schema.keys import encoded, profile_key
+from mcp_memory_server.schema.keys import decoded, encoded, profile_key
 
 STAMP, MARK, RECENT = "stamp", "mark", "recent"
 
-LONGEST_NOTE = 200
-"""Bytes. With the notes of eight writes the item still is a small one."""
+LONGEST_NOTE = 450
+"""Bytes: the longest session id has its place. Most notes take a tenth of it."""
 
 _MARK_LENGTH = 12
 _MEMORIES, _TALK, _ENDED_TALK, _ANYTHING = "M", "T", "E", "*"
@@ -40,12 +40,13 @@ class MemoriesChanged:
 
 @dataclass(frozen=True)
 class TalkGoesOn:
-    """A session gets turns, without a note for each: whoever searches it looks for new ones, for a while.
+    """A session gets turns from a writer, without a note for each: whoever searches looks for new ones, for a while.
 
-    Turns may be new from ``since`` on, if it is not empty: these came late. A session ``is_over`` that gets no more.
+    Turns may be new from ``since`` on, if it is not empty: these came late. If it ``is_over``, this writer is done.
     """
 
     session: str
+    writer: str
     since: str = ""
     is_over: bool = False
 
@@ -59,10 +60,10 @@ def raise_stamp(scope: Scope, *changed: Key) -> Update:
     return _raised(scope, note if changed else _ANYTHING)
 
 
-def announce(scope: Scope, since: str = "", *, is_over: bool = False) -> Update:
-    """Return the write that tells every process that the session of this scope gets turns, or no more of them."""
+def announce(scope: Scope, writer: str, since: str = "", *, is_over: bool = False) -> Update:
+    """Return the write that tells every process that a session gets turns from this writer, or no more."""
     kind = _ENDED_TALK if is_over else _TALK
-    return _raised(scope, f"{kind}{since or '-'} {encoded(scope.session_id or '')}")
+    return _raised(scope, f"{kind}{writer} {since or '-'} {encoded(scope.session_id or '')}")
 
 
 def stamp_from(profile: Item | None) -> Stamp | None:
@@ -106,6 +107,6 @@ def _change_from(note: str) -> Change | None:
     if kind == _MEMORIES:
         return MemoriesChanged(tuple(rest.split("\n")))
     if kind in (_TALK, _ENDED_TALK):
-        since, _, session = rest.partition(" ")
-        return TalkGoesOn(session, "" if since == "-" else since, kind == _ENDED_TALK)
+        writer, since, session = rest.split(" ")
+        return TalkGoesOn(decoded(session), writer, "" if since == "-" else since, kind == _ENDED_TALK)
     return None

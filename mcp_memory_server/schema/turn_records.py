@@ -185,11 +185,16 @@ def written(
     number: int = 0,
     operation: str | None = None,
     writer: str | None = None,
+    beside: Mapping[str, Value] | None = None,
 ) -> Written:
-    """Return the turn as the items that hold it. Without a writer, it is counted by the write that stores it."""
+    """Return the turn as the items that hold it, with what is stored ``beside`` its content.
+
+    Without a writer, it is counted by the write that stores it.
+    """
     # An old conversation that is brought along lives from now on.
     partition, expires_at = session_partition(scope), max(turn.at, now) + LIFE
     body = _details(turn) | {name: value for name, value in ((OPERATION, operation), (WRITER, writer)) if value}
+    body |= beside or {}
     packed = _packed(turn.content)
     pieces: list[bytes] = []
     if isinstance(packed, str):

@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mcp_memory_server.domain.items import Put
+from mcp_memory_server.domain.items import Item, Put
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.lines import header_line, line_from, puts_from, statement_fingerprint
-from mcp_memory_server.services.known_memories import raise_stamp
+from mcp_memory_server.schema.stamps import raise_stamp
+from mcp_memory_server.services.embeddings import Embeddings
+from mcp_memory_server.services.known_memories import memory_from
 
 ITEMS_PER_PAGE = 500
 ITEMS_PER_WRITE = 9
@@ -30,8 +32,9 @@ class Imported:
 class Archive:
     """Takes a user's memory out, and brings one in."""
 
-    def __init__(self, table: ItemTable, now: Callable[[], datetime]) -> None:
+    def __init__(self, table: ItemTable, embeddings: Embeddings, now: Callable[[], datetime]) -> None:
         self._table = table
+        self._embeddings = embeddings
         self._now = now
 
     async def export(self, scope: Scope) -> AsyncIterator[str]:
@@ -71,8 +74,12 @@ class Archive:
     async def _add(self, scope: Scope, batch: Sequence[Put]) -> tuple[int, int]:
         welcome = await self._not_forgotten(scope, batch)
         stored = await self._table.get_many([put.key for put in welcome])
-        new = [put for put in welcome if put.key not in stored]
+        new = [await self._embedded(put) for put in welcome if put.key not in stored]
         return await self._write(scope, new), len(batch) - len(welcome)
+
+    async def _embedded(self, put: Put) -> Put:
+        memory = memory_from(Item(put.key, put.body, version=1)) if keys.holds_memory(put.key.sk) else None
+        return put if memory is None else replace(put, body={**put.body, **await self._embeddings.beside(memory.text)})
 
     async def _not_forgotten(self, scope: Scope, batch: Sequence[Put]) -> list[Put]:
         statements = {put.key: statement_fingerprint(put) for put in batch}
@@ -84,7 +91,7 @@ class Archive:
         if not new:
             return 0
         try:
-            await self._table.write([*new, raise_stamp(scope)])
+            await self._table.write([*new, raise_stamp(scope, *(put.key for put in new))])
         except ConflictError:  # someone added one of them a moment ago: the others are still wanted
             if len(new) == 1:
                 return 0

@@ -9,16 +9,23 @@ from weakref import WeakKeyDictionary
 from mcp_memory_server.domain.answers import check_budget
 from mcp_memory_server.domain.context import ContextPage, RunningSession, write_page
 from mcp_memory_server.domain.memories import Known, KnownMemory, alive
-from mcp_memory_server.domain.ranking import best_first
+from mcp_memory_server.domain.ranking import best_first, relevant_first
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.turns import Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter
+from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import KnownMemories
+from mcp_memory_server.services.searchable_memories import SearchableMemories
 
 if TYPE_CHECKING:
     from mcp_memory_server.services.sessions_at_hand import LoadedSession
 
 DEFAULT_MAX_TOKENS = 600
+TURNS_CONSIDERED = 3
+LONGEST_CONSIDERED = 600
+"""What a conversation is about is told by its last turns, and by so many characters of each."""
+MOST_RELEVANT = 50
 
 
 class Context:
@@ -27,11 +34,15 @@ class Context:
     def __init__(
         self,
         known: KnownMemories,
+        searchable: SearchableMemories,
+        embeddings: Embeddings,
         load_session: Callable[[Scope], Awaitable["LoadedSession"]],
         count: TokenCounter,
         now: Callable[[], datetime],
     ) -> None:
         self._known = known
+        self._searchable = searchable
+        self._embeddings = embeddings
         self._load_session = load_session
         self._count = count
         self._now = now
@@ -40,14 +51,17 @@ class Context:
     async def load(self, scope: Scope, *, max_tokens: int = DEFAULT_MAX_TOKENS) -> ContextPage:
         """Return preferences and the best facts as Markdown, the whole reply within the budget.
 
-        For a scope that names a session, its turns are part of the page and of the budget.
+        For a scope that names a session, its turns are part of the page and of the budget, and facts that have to do
+        with what is being talked about come before the others.
         """
         check_budget(max_tokens)
         if scope.session_id is None:
             return self._page(await self._known.of(scope), max_tokens)
         known, session = await asyncio.gather(self._known.of(scope), self._session(scope))
         now = self._now()
-        return write_page(_living(known, now), _missing(known), now, self._count, max_tokens, session)
+        relevant = await self._relevant(scope, known, session, now)
+        ranked = relevant_first(_living(known, now), relevant)
+        return write_page(ranked, known.missing, now, self._count, max_tokens, session)
 
     def _page(self, known: Known, max_tokens: int) -> ContextPage:
         now = self._now()
@@ -56,7 +70,7 @@ class Context:
         wanted = (max_tokens, len(living), now.replace(minute=0, second=0, microsecond=0))
         pages = self._pages.setdefault(known, {})
         if wanted not in pages:
-            pages[wanted] = write_page(living, _missing(known), now, self._count, max_tokens)
+            pages[wanted] = write_page(living, known.missing, now, self._count, max_tokens)
         return pages[wanted]
 
     async def _session(self, scope: Scope) -> RunningSession:
@@ -66,10 +80,19 @@ class Context:
             return RunningSession(missing=("the turns of this conversation could not be read",))
         return RunningSession(loaded.turns, loaded.turn_count, loaded.summary, loaded.missing)
 
+    async def _relevant(self, scope: Scope, known: Known, session: RunningSession, now: datetime) -> list[str]:
+        """Return the ids of the memories that have to do with what is being talked about, the closest first."""
+        said = [turn.content[:LONGEST_CONSIDERED] for turn in session.turns if turn.role is Role.USER]
+        if not said or not known.by_key:
+            return []
+        topic = "\n".join(said[-TURNS_CONSIDERED:])
+        searchable = await self._searchable.of_known(scope, known)
+        vector = await self._embeddings.of_question(topic)
+        matches, then = searchable.search(
+            topic, vector, asked_at=now, limit=MOST_RELEVANT, times_told={}, only=lambda user: user.known.by_key.keys()
+        )
+        return [then.by_key[match.id].id for match in matches if match.id in then.by_key]
+
 
 def _living(known: Known, now: datetime) -> list[KnownMemory]:
     return alive(best_first(known, now), now)
-
-
-def _missing(known: Known) -> tuple[str, ...]:
-    return (f"{known.unreadable} stored memories could not be read",) if known.unreadable else ()

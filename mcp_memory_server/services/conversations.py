@@ -120,6 +120,7 @@ class Conversations:
                 for one in new:
                     await self.append(session, one.turn, operation_id=one.operation_id)
                     progress(next(done), len(turns))
+                await self._stores.stored.rest(session)
                 return len(new)
 
         added = sum(await asyncio.gather(*map(append_all, sessions)))

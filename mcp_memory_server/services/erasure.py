@@ -9,15 +9,19 @@ from mcp_memory_server.domain.facts import Standing, Tombstone
 from mcp_memory_server.domain.items import Delete, Key, Put
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.errors import ConflictError, NotFoundError
+from mcp_memory_server.domain.turn_memories import TURN_ID_PREFIX
+from mcp_memory_server.errors import ConflictError, NotFoundError, UnavailableError
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_memory import SessionMemory
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import tombstone_body
+from mcp_memory_server.schema.stamps import raise_stamp
 from mcp_memory_server.schema.turn_records import TURNS, counters_from, partitions_of, parts_of, session_of, sessions_of
-from mcp_memory_server.services.known_memories import KnownMemories, memory_from, raise_stamp
+from mcp_memory_server.services.known_memories import KnownMemories, memory_from
+from mcp_memory_server.services.searchable import turn_document
+from mcp_memory_server.services.searchable_memories import SearchableMemories
 from mcp_memory_server.services.writing import until_it_holds
 
 T = TypeVar("T")
@@ -50,30 +54,55 @@ class Erasure:
         self,
         table: ItemTable,
         known: KnownMemories,
+        searchable: SearchableMemories,
         elsewhere: Callable[[], Elsewhere],
         now: Callable[[], datetime],
     ) -> None:
         self._table = table
         self._known = known
+        self._searchable = searchable
         self._elsewhere = elsewhere
         self._now = now
 
     async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
         """Forget a memory. A fact goes with its repetitions, its earlier versions and what was only guessed beside it.
 
-        What is left of a fact is a fingerprint, by which it is not learned again from old text.
+        What is left of a fact is a fingerprint, by which it is not learned again from old text. A turn is taken out of
+        its conversation.
 
         Raises:
             NotFoundError: There is no memory with this id.
         """
+        if memory_id.startswith(TURN_ID_PREFIX):
+            return await self._forget_turn(scope, memory_id)
         removed = 0
         # Again until nothing is left: another writer may have turned it into history in the meantime.
         while some := await until_it_holds(lambda: self._forget(scope, memory_id)):
             removed += some
         if not removed:
-            raise NotFoundError(f"no memory has the id {memory_id[:80]!r}; `recall` shows the ids of what is known")
+            raise _nothing(memory_id)
         await self._table.scrub()
         return Forgotten(memory_id, removed)
+
+    async def _forget_turn(self, scope: Scope, memory_id: str) -> Forgotten:
+        known, talks = await self._known.with_talks(scope)
+        searchable, missing = await self._searchable.of(scope, known, talks)
+        place = searchable.place_of_turn(memory_id)
+        item = None if place is None else await self._table.get(place.key(scope))
+        if place is None or item is None:
+            if missing:
+                raise UnavailableError(f"it could not be looked up: {missing[0]}. Try again in a moment")
+            raise _nothing(memory_id)
+        session = Scope(scope.user_id, place.session_id)
+        if (sessions := self._elsewhere().sessions) is not None:
+            await sessions.drop(session)
+        victims = [item.key]
+        if (parts := parts_of(item)) is not None:
+            victims += [part.key for part in (await self._table.query(parts, limit=None, attributes=())).items]
+        await self._table.delete_many(victims)
+        searchable.take_out([turn_document(place)])
+        await self._table.scrub()
+        return Forgotten(memory_id, len(victims))
 
     async def forget_user(self, scope: Scope, progress: Callable[[int], None] = lambda _: None) -> int:
         """Remove everything of the user, marks of forgotten things included, and return how many items that were.
@@ -128,8 +157,13 @@ class Erasure:
         for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
             removals = (Delete(key, found[key].version) for key in some)
             marks = _marks(scope, [by_key[key] for key in some], self._now())
-            await self._table.write([raise_stamp(scope), *removals, *marks])
+            stamp = raise_stamp(scope, *some, *(mark.key for mark in marks))
+            await self._table.write([stamp, *removals, *marks])
         return len(found)
+
+
+def _nothing(memory_id: str) -> NotFoundError:
+    return NotFoundError(f"no memory has the id {memory_id[:80]!r}; `recall` shows the ids of what is known")
 
 
 def _victims(known: Known, past: Known, memory_id: str) -> list[KnownMemory]:
@@ -147,10 +181,13 @@ def _victims(known: Known, past: Known, memory_id: str) -> list[KnownMemory]:
 
 
 def _marks(scope: Scope, victims: Sequence[KnownMemory], now: datetime) -> list[Put]:
-    tombstones = {memory.fact.fingerprint for memory in victims if memory.fact}
+    facts = {memory.fact.fingerprint: memory.fact for memory in victims if memory.fact}
     return [
-        Put(keys.tombstone_key(scope, fingerprint), tombstone_body(Tombstone(fingerprint, now)))
-        for fingerprint in sorted(tombstones)
+        Put(
+            keys.tombstone_key(scope, fingerprint),
+            tombstone_body(Tombstone(fingerprint, now, facts[fingerprint].session_id, facts[fingerprint].turn_id)),
+        )
+        for fingerprint in sorted(facts)
     ]
 
 

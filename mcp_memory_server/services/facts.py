@@ -25,7 +25,9 @@ from mcp_memory_server.errors import ConflictError, NotFoundError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import OUTCOME, fact_body, fact_from, outcome_from, tombstone_from
-from mcp_memory_server.services.known_memories import KnownMemories, raise_stamp
+from mcp_memory_server.schema.stamps import raise_stamp
+from mcp_memory_server.services.embeddings import Embeddings
+from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.writing import operation_of, until_it_holds
 
 
@@ -59,9 +61,12 @@ class _Around:
 class Facts:
     """What is known about a user, topic by topic."""
 
-    def __init__(self, table: ItemTable, known: KnownMemories, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, table: ItemTable, known: KnownMemories, embeddings: Embeddings, now: Callable[[], datetime]
+    ) -> None:
         self._table = table
         self._known = known
+        self._embeddings = embeddings
         self._now = now
 
     async def learn(
@@ -140,8 +145,8 @@ class Facts:
             keys.possible_fact_key(scope, statement.topic, own_id, statement.fingerprint),
             keys.tombstone_key(scope, statement.fingerprint),
         )
-        fact = _keep(scope, learning, _Around(None, None, None, None))
-        writes = [raise_stamp(scope), fact, *(Delete(key, expected_version=0) for key in absent)]
+        fact = await self._embedded(_keep(scope, learning, _Around(None, None, None, None)), learning.fact)
+        writes = [raise_stamp(scope, fact.key), fact, *(Delete(key, expected_version=0) for key in absent)]
         await self._table.write(writes, operation_id=operation)
         return Learned(learning.outcome, learning.fact)
 
@@ -158,13 +163,18 @@ class Facts:
             candidate=None if around.candidate is None else fact_from(around.candidate),
             tombstone=None if around.tombstone is None else tombstone_from(around.tombstone),
         )
-        writes = [raise_stamp(scope), _keep(scope, learning, around), *_clear(scope, learning, around)]
+        fact = await self._embedded(_keep(scope, learning, around), learning.fact)
+        writes: list[Write] = [fact, *_clear(scope, learning, around)]
         if around.tombstone is None:  # nor may one have been put there since it was looked for
             writes.append(Delete(keys.tombstone_key(scope, statement.fingerprint), expected_version=0))
         for item in await self._no_longer_true(scope, learning, around):
             writes += _end(scope, statement, learning, item, now)
-        await self._table.write(writes, operation_id=operation)
+        stamp = raise_stamp(scope, *(write.key for write in writes))
+        await self._table.write([stamp, *writes], operation_id=operation)
         return Learned(learning.outcome, learning.fact, learning.superseded, learning.stands)
+
+    async def _embedded(self, put: Put, fact: Fact) -> Put:
+        return replace(put, body={**put.body, **await self._embeddings.beside(fact.text)})
 
     async def _no_longer_true(self, scope: Scope, learning: Learning, around: _Around) -> list[Item]:
         """Return what is replaced by name, and what says without a topic the same as the fact that was superseded."""

@@ -1,97 +1,187 @@
 """What is known of each user, kept in memory and compared with the table's stamp before every use."""
 
 import asyncio
+import itertools
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from threading import Lock
-from uuid import uuid4
 
-from mcp_memory_server.domain.items import Item, Update
-from mcp_memory_server.domain.memories import (
-    Known,
-    KnownMemory,
-    from_fact,
-    from_note,
-    from_preference,
-)
+from mcp_memory_server.domain.items import Item, Key
+from mcp_memory_server.domain.memories import Known, KnownMemory, from_fact, from_note, from_preference
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.turn_memories import turn_memory_id
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.records import fact_from, note_from, preference_from
+from mcp_memory_server.schema.embeddings import embedding_from
+from mcp_memory_server.schema.records import fact_from, forgotten_turn_from, note_from, preference_from, tombstone_from
+from mcp_memory_server.schema.stamps import (
+    Change,
+    MemoriesChanged,
+    Stamp,
+    TalkGoesOn,
+    changes_since,
+    latest_talks,
+    stamp_from,
+)
 
-USERS_KEPT = 200
+USERS_KEPT = 10_000
+MEMORIES_KEPT = 500_000
+"""So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
+READ_IN_A_THREAD = 1_000
+"""More items than this are not made into memories on the event loop, where everybody else would wait for it."""
 
-STAMP = "stamp"
-MARK = "mark"
 
+class Talks:
+    """What was announced about a user's sessions, until somebody takes it who follows them. Used from any thread."""
 
-def raise_stamp(scope: Scope) -> Update:
-    """Return the write that tells every process that something of this user has changed."""
-    # After a user is erased the counter starts again; the mark never recurs.
-    return Update(keys.profile_key(scope), add={STAMP: 1}, set={MARK: uuid4().hex})
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._announced: list[TalkGoesOn] = []
+
+    def add(self, announced: Iterable[TalkGoesOn]) -> None:
+        """Note what was announced."""
+        with self._lock:
+            self._announced += announced
+
+    def take(self) -> list[TalkGoesOn]:
+        """Return what was announced since this was last asked."""
+        with self._lock:
+            announced, self._announced = self._announced, []
+            return announced
+
+    def __bool__(self) -> bool:
+        return bool(self._announced)
 
 
 class KnownMemories:
     """The memories of the users seen last. Shared by the services that read, from any event loop."""
 
-    def __init__(self, table: ItemTable) -> None:
+    def __init__(self, table: ItemTable, model: str | None = None) -> None:
+        """``model`` is the one whose vectors are read along."""
         self._table = table
-        self._kept: OrderedDict[str, Known] = OrderedDict()
+        self._model = model
+        self._kept: OrderedDict[str, tuple[Known, Talks]] = OrderedDict()
+        self._memories_kept = 0
+        self._serials = itertools.count(1)
         self._lock = Lock()
 
     async def of(self, scope: Scope) -> Known:
         """Return everything that is known of the user now: what was acknowledged anywhere before this call is in it."""
+        return (await self.with_talks(scope))[0]
+
+    async def with_talks(self, scope: Scope) -> tuple[Known, Talks]:
+        """Return what is known, and what was announced about the user's sessions since they were first looked at."""
+        serial = next(self._serials)
         profile = await self._table.get(keys.profile_key(scope))
         # The stamp is read before the memories: they may be newer than it says, never older.
-        stamp = None if profile is None else (profile.body.get(STAMP), profile.body.get(MARK))
+        stamp = stamp_from(profile)
         kept = self._recall(scope.user_id)
-        if kept is not None and kept.stamp == stamp:
+        if kept is not None and kept[0].stamp == stamp:
             return kept
-        known = await self._load(scope, stamp)
-        self._keep(scope.user_id, known)
-        return known
+        if kept is not None and profile is not None:
+            changes = changes_since(_stamp(kept[0]), profile.body)
+            if changes is not None:
+                known = await self._changed(scope, kept[0], changes)
+                talks = [change for change in reversed(changes) if isinstance(change, TalkGoesOn)]
+                return self._keep(scope, replace(known, stamp=stamp, serial=serial, orders={}), talks)
+        known = await self._load(scope)
+        talks = [] if profile is None else latest_talks(profile.body)[::-1]
+        return self._keep(scope, replace(known, stamp=stamp, serial=serial), talks)
 
     async def past(self, scope: Scope) -> Known:
         """Return what held once and no longer does."""
         page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.PAST_FACTS, limit=None)
-        return _known(None, page.items)
+        return self._read(page.items)
 
-    async def _load(self, scope: Scope, stamp: object) -> Known:
+    async def _load(self, scope: Scope) -> Known:
         partition = keys.user_partition(scope.user_id)
         pages = await asyncio.gather(
             *(self._table.query(partition, between=stretch, limit=None) for stretch in keys.KNOWN_STRETCHES)
         )
-        items = [item for page in pages for item in page.items if not item.key.sk.startswith(keys.FORGOTTEN)]
-        return _known(stamp, items)
+        items = [item for page in pages for item in page.items]
+        return self._read(items) if len(items) < READ_IN_A_THREAD else await asyncio.to_thread(self._read, items)
 
-    def _recall(self, user_id: str) -> Known | None:
+    async def _changed(self, scope: Scope, known: Known, changes: Sequence[Change]) -> Known:
+        """Return what is known after only what was changed is read again."""
+        partition = keys.user_partition(scope.user_id)
+        changed = {sk for change in changes if isinstance(change, MemoriesChanged) for sk in change.sort_keys}
+        wanted = {sk for sk in changed if keys.is_known(sk)}
+        if not wanted:
+            return known
+        found = await self._table.get_many([Key(partition, sk) for sk in wanted])
+        return _over(known, wanted, self._read(found.values()))
+
+    def _read(self, items: Iterable[Item]) -> Known:
+        memories: dict[str, KnownMemory] = {}
+        unreadable: set[str] = set()
+        forgotten: set[str] = set()
+        for item in items:
+            if item.key.sk.startswith(keys.FORGOTTEN):
+                forgotten |= _forgotten(item)
+            elif (memory := memory_from(item, self._model)) is not None:
+                memories[item.key.sk] = memory
+            else:
+                unreadable.add(item.key.sk)
+        return Known(None, memories, frozenset(unreadable), frozenset(forgotten))
+
+    def _recall(self, user_id: str) -> tuple[Known, Talks] | None:
         with self._lock:
             if user_id in self._kept:
                 self._kept.move_to_end(user_id)
             return self._kept.get(user_id)
 
-    def _keep(self, user_id: str, known: Known) -> None:
+    def _keep(self, scope: Scope, known: Known, announced: Sequence[TalkGoesOn]) -> tuple[Known, Talks]:
         with self._lock:
-            self._kept[user_id] = known
-            self._kept.move_to_end(user_id)
-            while len(self._kept) > USERS_KEPT:
-                self._kept.popitem(last=False)
+            kept, talks = self._kept.get(scope.user_id, (None, Talks()))
+            talks.add(announced)
+            if kept is not None and kept.serial > known.serial:
+                return known, talks  # somebody asked later and was answered earlier
+            self._memories_kept += len(known.by_key) - (0 if kept is None else len(kept.by_key))
+            self._kept[scope.user_id] = known, talks
+            self._kept.move_to_end(scope.user_id)
+            while len(self._kept) > USERS_KEPT or (self._memories_kept > MEMORIES_KEPT and len(self._kept) > 1):
+                _, (gone, _) = self._kept.popitem(last=False)
+                self._memories_kept -= len(gone.by_key)
+            return known, talks
 
 
-def _known(stamp: object, items: Sequence[Item]) -> Known:
-    read = [memory_from(item) for item in items]
-    readable = [memory for memory in read if memory is not None]
-    return Known(stamp, readable, unreadable=len(read) - len(readable))
-
-
-def memory_from(item: Item) -> KnownMemory | None:
+def memory_from(item: Item, model: str | None = None) -> KnownMemory | None:
     """Return the memory that the item holds, None if it cannot be read."""
     try:
-        if item.key.sk.startswith(keys.PREFERENCES):
-            return from_preference(preference_from(item))
-        if item.key.sk.startswith(keys.NOTES):
-            return from_note(note_from(item))
-        return from_fact(fact_from(item))
+        memory = _memory(item)
     except MemoryServerError:
         return None  # counted as unreadable, and told to whoever asks
+    vector = None if model is None else embedding_from(item.body, memory.text, model)
+    return memory if vector is None else replace(memory, vector=vector)
+
+
+def _memory(item: Item) -> KnownMemory:
+    if item.key.sk.startswith(keys.PREFERENCES):
+        return from_preference(preference_from(item))
+    if item.key.sk.startswith(keys.NOTES):
+        return from_note(note_from(item))
+    return from_fact(fact_from(item))
+
+
+def _forgotten(item: Item) -> set[str]:
+    """Return by what it is known that something is not to be told: the fingerprint, and the turn that said it."""
+    turn = forgotten_turn_from(item)
+    return {tombstone_from(item).fingerprint, *([] if turn is None else [turn_memory_id(*turn)])}
+
+
+def _over(known: Known, changed: set[str], now: Known) -> Known:
+    """Return what is known with what was read again in the place of what was there."""
+    memories = {sk: memory for sk, memory in known.by_key.items() if sk not in changed}
+    marks = {sk.removeprefix(keys.FORGOTTEN) for sk in changed if sk.startswith(keys.FORGOTTEN)}
+    return replace(
+        known,
+        by_key={**memories, **now.by_key},
+        unreadable=(known.unreadable - changed) | now.unreadable,
+        forgotten=(known.forgotten - marks) | now.forgotten,
+    )
+
+
+def _stamp(known: Known) -> Stamp | None:
+    return known.stamp if isinstance(known.stamp, Stamp) else None

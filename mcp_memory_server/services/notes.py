@@ -9,23 +9,26 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import note_body, note_from
-from mcp_memory_server.services.known_memories import raise_stamp
+from mcp_memory_server.schema.stamps import raise_stamp
+from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.writing import operation_of
 
 
 class Notes:
     """What was observed about a user."""
 
-    def __init__(self, table: ItemTable, now: Callable[[], datetime]) -> None:
+    def __init__(self, table: ItemTable, embeddings: Embeddings, now: Callable[[], datetime]) -> None:
         self._table = table
+        self._embeddings = embeddings
         self._now = now
 
     async def add(self, scope: Scope, kind: NoteKind, text: str, *, operation_id: str | None = None) -> Note:
         """Keep the note for as long as its kind lives. The same operation id twice is one note."""
         now, operation = self._now(), operation_of(operation_id, "note", kind, text)
         note = Note(operation, kind, text, now, expiry(kind, now), scope.session_id)
-        put = Put(keys.note_key(scope, kind, note.id), note_body(note), expires_at=note.expires_at)
-        await self._table.write([put, raise_stamp(scope)], operation_id=operation)
+        body = {**note_body(note), **await self._embeddings.beside(note.text)}
+        put = Put(keys.note_key(scope, kind, note.id), body, expires_at=note.expires_at)
+        await self._table.write([put, raise_stamp(scope, put.key)], operation_id=operation)
         return note
 
     async def all(self, scope: Scope, kind: NoteKind | None = None) -> list[Note]:

@@ -4,21 +4,24 @@ from collections.abc import Callable
 from datetime import datetime
 
 from mcp_memory_server.domain.items import Item, Put
+from mcp_memory_server.domain.memories import from_preference
 from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy, choose
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import preference_body, preference_from
-from mcp_memory_server.services.known_memories import raise_stamp
+from mcp_memory_server.schema.stamps import raise_stamp
+from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.writing import operation_of, until_it_holds
 
 
 class Preferences:
     """One value a key. A later one replaces the earlier; a default never replaces what the user chose."""
 
-    def __init__(self, table: ItemTable, now: Callable[[], datetime]) -> None:
+    def __init__(self, table: ItemTable, embeddings: Embeddings, now: Callable[[], datetime]) -> None:
         self._table = table
+        self._embeddings = embeddings
         self._now = now
 
     async def set(
@@ -40,8 +43,9 @@ class Preferences:
         change = choose(wanted, None if item is None else _readable(item))
         if change.changed:
             body = preference_body(wanted, None if item is None else item.body)
+            body |= await self._embeddings.beside(from_preference(wanted).text)
             put = Put(key, body, expected_version=0 if item is None else item.version)
-            await self._table.write([put, raise_stamp(scope)], operation_id=operation)
+            await self._table.write([put, raise_stamp(scope, key)], operation_id=operation)
         return change
 
 

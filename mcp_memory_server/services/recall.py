@@ -1,31 +1,79 @@
 """Recall: the memories that answer a question, within a budget of tokens."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from mcp_memory_server.domain.answers import Recalled, Status, check_budget, fit_recalled, told
-from mcp_memory_server.domain.facts import held_at
-from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, under_topic
-from mcp_memory_server.domain.ranking import rank
+from mcp_memory_server.domain.answers import Recalled, Recollection, Reply, Status, check_budget, told
+from mcp_memory_server.domain.documents import Match
+from mcp_memory_server.domain.memories import Known, KnownMemory, alive, under_topic
+from mcp_memory_server.domain.ranking import best_first
+from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.text import checked_text
-from mcp_memory_server.domain.topics import checked_prefix
+from mcp_memory_server.domain.topics import checked_prefix, is_under
+from mcp_memory_server.domain.turn_memories import is_withheld, turn_memory_id
+from mcp_memory_server.domain.word_forms import asked_words
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.ports.token_counter import TokenCounter
+from mcp_memory_server.services.access_counts import AccessCounts
+from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import KnownMemories
+from mcp_memory_server.services.past_turns import PastTurns
+from mcp_memory_server.services.searchable import Searchable, place_of
+from mcp_memory_server.services.searchable_memories import SearchableMemories
 
 MAX_QUESTION_BYTES = 8 * 1024
 DEFAULT_MAX_TOKENS = 800
-SHORTEST_MEMORY = 20
-"""No memory is told in fewer tokens: its id, its date and its confidence alone take as many."""
+SHORTEST_MEMORY = 25
+"""No memory is told in fewer tokens: its id, its date and its confidence alone take almost as many."""
+FEWEST_RANKED, MOST_RANKED = 40, 100
+MOST_TOLD = 500
+"""So many can be reached with cursors. Whoever wants more has a better question."""
+READ_AT_ONCE = 12
+"""Turns whose texts are read from the table together."""
+
+NO_MEANING = "the model for embeddings did not answer: found by words alone"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked, by whom, when, and how much of an answer is wanted."""
+
+    scope: Scope
+    question: str
+    now: datetime
+    max_tokens: int
+    topic: str | None
+    as_of: datetime | None
+    place: Place
+    explain: bool
+
+    @property
+    def limit(self) -> int:
+        """How many are ranked: those told before, and as many as could fit now."""
+        page = min(max(self.max_tokens // SHORTEST_MEMORY, FEWEST_RANKED), MOST_RANKED)
+        return min(self.place.told + page, MOST_TOLD)
 
 
 class Recall:
     """Searches what is known of one user. Forgotten, expired and superseded memories are never found."""
 
-    def __init__(self, known: KnownMemories, count: TokenCounter, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        known: KnownMemories,
+        searchable: SearchableMemories,
+        turns: PastTurns,
+        embeddings: Embeddings,
+        access: AccessCounts,
+        count: TokenCounter,
+        now: Callable[[], datetime],
+    ) -> None:
         self._known = known
+        self._searchable = searchable
+        self._turns = turns
+        self._embeddings = embeddings
+        self._access = access
         self._count = count
         self._now = now
 
@@ -37,48 +85,157 @@ class Recall:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         topic: str | None = None,
         as_of: datetime | None = None,
+        cursor: str | None = None,
+        explain: bool = False,
     ) -> Recalled:
         """Return the best memories for the question that fit, whole reply counted.
 
-        ``topic`` limits the search to one topic and those below it; ``as_of`` asks what was true at that time.
+        ``topic`` limits the search to one topic and those below it; ``as_of`` asks what was true at that time;
+        ``cursor`` goes on where an earlier answer to the same question ended; ``explain`` tells the parts of scores.
 
         Raises:
             NotFoundError: Nothing at all is known under the topic.
         """
         check_budget(max_tokens)
         question = checked_text("query", question, MAX_QUESTION_BYTES)
-        now = self._now()
-        known = await self._known.of(scope)
-        if as_of is not None:
-            known = _held(known, await self._known.past(scope), as_of)
-        among = None if topic is None else _below(known.memories, topic)
-        ranked = alive(rank(known, question, now, among), now)
-        # What could not fit even if it were short is counted, not written out.
-        able = [told(memory, now) for memory in ranked[: max_tokens // SHORTEST_MEMORY]]
-        fitted = fit_recalled(able, _answer(known), self._count, max_tokens)
-        return replace(fitted, more=fitted.more + len(ranked) - len(able))
+        below = None if topic is None else checked_prefix(topic)
+        asked = _Asked(scope, question, self._now(), max_tokens, below, as_of, place_from(cursor), explain)
+        known, talks = await self._known.with_talks(scope)
+        if below is not None and not under_topic(known.rows, below):
+            raise _unknown_topic(known, below)
+        if not asked_words(question) and as_of is None:
+            return self._best_of_everything(asked, known)
+        searchable, missing = await self._searchable.of(scope, known, talks)
+        return await self._answered(asked, searchable, missing)
+
+    async def _answered(self, asked: _Asked, searchable: Searchable, missing: tuple[str, ...]) -> Recalled:
+        past = None if asked.as_of is None else await self._known.past(asked.scope)
+        if past is not None:
+            await self._searchable.with_past(asked.scope, searchable, past)
+        vector = await self._embeddings.of_question(asked.question)
+        if vector is None and self._embeddings.model is not None:
+            missing = (*missing, NO_MEANING)
+        # Somebody who asked later may have brought more in: then that is what is told.
+        matches, known = searchable.search(
+            asked.question,
+            vector,
+            asked_at=asked.now,
+            limit=asked.limit,
+            times_told=self._access.of(asked.scope),
+            only=_only(asked, past),
+        )
+        rows = known.by_key if past is None else {**known.by_key, **past.by_key}
+        missing = (*known.missing, *(past.missing if past else ()), *missing)
+        found = _each_once(matches, rows, asked.now)
+        return await self._told(asked, found, rows, known.forgotten, searchable, missing)
+
+    def _best_of_everything(self, asked: _Asked, known: Known) -> Recalled:
+        """Answer a question without a single telling word, such as "what do you know about me?"."""
+        chosen = [memory for memory in alive(best_first(known, asked.now), asked.now) if _is_below(memory, asked.topic)]
+        rest = chosen[asked.place.start([memory.id for memory in chosen]) :]
+        reply = Reply(_answer(known.missing), len(rest), (), self._count, asked.max_tokens)
+        fitting = 0
+        for memory in rest:
+            if not reply.add(told(memory, asked.now)):
+                break
+            fitting += 1
+        return reply.ended(len(rest) - fitting, asked.place)
+
+    async def _told(
+        self,
+        asked: _Asked,
+        found: Sequence[Match],
+        rows: Mapping[str, KnownMemory],
+        forgotten: Collection[str],
+        searchable: Searchable,
+        missing: tuple[str, ...],
+    ) -> Recalled:
+        rest = found[asked.place.start([_public_id(match, rows) for match in found]) :]
+        words = asked_words(asked.question)
+        reply = Reply(_answer(missing), len(rest), words, self._count, asked.max_tokens)
+        left = len(rest)
+        for start in range(0, len(rest), READ_AT_ONCE):
+            some = rest[start : start + READ_AT_ONCE]
+            texts = await self._with_texts(asked.scope, some, rows, searchable)
+            for match, memory in zip(some, texts, strict=True):
+                if memory is None or is_withheld(memory, forgotten) or reply.add(_recollection(memory, match, asked)):
+                    left -= 1
+                else:
+                    break
+            if reply.is_full:
+                break
+        ended = reply.ended(left, asked.place)
+        self._access.note(asked.scope, [one.id for one in ended.memories])
+        return ended
+
+    async def _with_texts(
+        self, scope: Scope, found: Sequence[Match], rows: Mapping[str, KnownMemory], searchable: Searchable
+    ) -> list[KnownMemory | None]:
+        """Return the memories, turns with their texts; None for a turn that is gone.
+
+        Stores delete late, and others forget: what was said is always read again before it is told.
+        """
+        places = {match.id: place for match in found if (place := place_of(match.id)) is not None}
+        if not places:
+            return [rows.get(match.id) for match in found]
+        turns = await self._turns.at(scope, places.values())
+        searchable.take_out([document_id for document_id, place in places.items() if place not in turns])
+        return [turns.get(places[match.id]) if match.id in places else rows.get(match.id) for match in found]
 
 
-def _answer(known: Known) -> Recalled:
-    if not known.unreadable:
-        return Recalled(Status.COMPLETE, ())
-    return Recalled(Status.PARTIAL, (), missing=(f"{known.unreadable} stored memories could not be read",))
+def _answer(missing: tuple[str, ...]) -> Recalled:
+    return Recalled(Status.PARTIAL if missing else Status.COMPLETE, (), missing=missing)
 
 
-def _held(known: Known, past: Known, moment: datetime) -> Known:
-    held = [
-        memory
-        for memory in (*known.rows, *past.rows)
-        if (memory.since <= moment if memory.fact is None else held_at(memory.fact, moment))
-        and memory.kind is not Kind.CANDIDATE
-    ]
-    return Known(known.stamp, held, known.unreadable + past.unreadable)
+def _only(asked: _Asked, past: Known | None) -> Callable[[Searchable], Collection[str]] | None:
+    """Return what may be found, if not everything."""
+    if asked.as_of is None and asked.topic is None:
+        return None
 
+    def chosen(searchable: Searchable) -> Collection[str]:
+        rows = searchable.known.by_key if past is None else {**searchable.known.by_key, **past.by_key}
+        held = rows.keys() if asked.as_of is None else searchable.held(asked.as_of, rows)
+        if asked.topic is None:
+            return held
+        return {sk for sk in held if sk in rows and is_under(rows[sk].topic, asked.topic)}
 
-def _below(memories: Sequence[KnownMemory], topic: str) -> list[KnownMemory]:
-    chosen = under_topic(memories, checked_prefix(topic))
-    if not chosen:
-        known = sorted({memory.topic.partition("/")[0] + "/" for memory in memories if memory.topic})
-        have = f"the known topics are {', '.join(known[:20])}" if known else "no topic is known yet"
-        raise NotFoundError(f"nothing is known under the topic {topic!r}; {have}. Leave topic out to search everything")
     return chosen
+
+
+def _each_once(matches: Sequence[Match], rows: Mapping[str, KnownMemory], now: datetime) -> list[Match]:
+    """Return what has not expired, each statement once: the one with a topic speaks for the same text without one."""
+    living = [match for match in matches if match.id not in rows or alive([rows[match.id]], now)]
+    facts = {match.id: rows[match.id] for match in living if match.id in rows and rows[match.id].fact}
+    placed = {memory.fact.fingerprint for memory in facts.values() if memory.fact and memory.topic}
+    said_elsewhere = {
+        document_id
+        for document_id, memory in facts.items()
+        if memory.topic is None and memory.fact and memory.fact.fingerprint in placed
+    }
+    return [match for match in living if match.id not in said_elsewhere]
+
+
+def _public_id(match: Match, rows: Mapping[str, KnownMemory]) -> str:
+    place = place_of(match.id)
+    if place is not None:
+        return turn_memory_id(place.session_id, place.turn_id)
+    return rows[match.id].id if match.id in rows else ""
+
+
+def _recollection(memory: KnownMemory, match: Match, asked: _Asked) -> Recollection:
+    if not asked.explain:
+        return told(memory, asked.now)
+    total = sum(match.parts.values())
+    parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
+    standing = round(match.score / total, 3) if total else 1.0
+    return told(memory, asked.now, {"score": round(match.score, 3), **parts, "standing": standing})
+
+
+def _is_below(memory: KnownMemory, topic: str | None) -> bool:
+    return topic is None or is_under(memory.topic, topic)
+
+
+def _unknown_topic(known: Known, topic: str) -> NotFoundError:
+    topics = sorted({memory.topic.partition("/")[0] + "/" for memory in known.rows if memory.topic})
+    have = f"the known topics are {', '.join(topics[:20])}" if topics else "no topic is known yet"
+    return NotFoundError(f"nothing is known under the topic {topic!r}; {have}. Leave topic out to search everything")

@@ -28,6 +28,8 @@ from mcp_memory_server.schema.turn_records import (
     turn_key,
     written,
 )
+from mcp_memory_server.services.announcements import Announcements
+from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.turn_counters import TurnCounters
 from mcp_memory_server.services.turn_pages import TurnPage, TurnPages
 
@@ -52,6 +54,7 @@ class StoredTurns:
         monotonic: Callable[[], float] = time.monotonic,
         writer: str | None = None,
         metrics: Metrics | None = None,
+        embeddings: Embeddings | None = None,
     ) -> None:
         """``wake`` is called when there is something to count; ``hot_rate`` is what a partition takes in a second."""
         self._table = table
@@ -63,6 +66,8 @@ class StoredTurns:
         process = writer or secrets.token_hex(4)
         self._new_name = lambda: f"{process}.{next(names)}"
         self._counters = TurnCounters(table, now, monotonic, metrics or NoMetrics())
+        self._announcements = Announcements(table, now, writer=process, monotonic=monotonic)
+        self._embeddings = embeddings or Embeddings()
         self._pages = TurnPages(table)
         self._lock = Lock()
         self._tallies: OrderedDict[Scope, Tally] = OrderedDict()
@@ -113,16 +118,22 @@ class StoredTurns:
         if tally.is_getting_hot(self._monotonic()):
             await self._counters.split(scope, tally)
         try:
-            if (again or self._now() - turn.at > PUT_WITHIN) and await self._is_there(scope, turn, operation_id, tally):
-                return
-            items = written(scope, turn, self._now(), operation=operation_id)
-            for part in items.parts:
-                await self._table.put(part, operation_id=operation_id)
-            await self._put(scope, turn, items.turn, operation_id, tally)
+            is_old = again or self._now() - turn.at > PUT_WITHIN
+            if not (is_old and await self._is_there(scope, turn, operation_id, tally)):
+                beside = await self._embeddings.beside(turn.content)
+                items = written(scope, turn, self._now(), operation=operation_id, beside=beside)
+                for part in items.parts:
+                    await self._table.put(part, operation_id=operation_id)
+                await self._put(scope, turn, items.turn, operation_id, tally)
+            await self._announcements.after_writing(scope, turn)
         except TableThrottledError:
             if tally.may_split(self._monotonic()):
                 await self._counters.split(scope, tally)
             raise
+
+    async def rest(self, scope: Scope) -> None:
+        """Tell those who search that nothing more is put into the session, for the time being."""
+        await self._announcements.over(scope)
 
     async def end(self, scope: Scope, ended_at: datetime, operation_id: str) -> None:
         """Note when the session was ended. A later turn makes it go on: readers compare."""

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.services.archive import Archive
 from mcp_memory_server.services.context import Context
 from mcp_memory_server.services.erasure import Elsewhere, Erasure
 from mcp_memory_server.services.facts import Facts
-from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.notes import Notes
 from mcp_memory_server.services.preferences import Preferences
 from mcp_memory_server.services.recall import Recall
 from mcp_memory_server.settings import Settings, read_settings
 from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file
+from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedder
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
+from mcp_memory_server.wiring.searching import Searching, searching_over
 from mcp_memory_server.wiring.tables import create_table, delete_table, describe_table, open_table
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BesideTheTable",
-    "assemble",
     "count_tokens",
     "create_table",
     "delete_table",
@@ -39,6 +40,9 @@ __all__ = [
     "running",
     "utc_now",
 ]
+
+
+NOTHING_BESIDE = BesideTheTable()
 
 
 def utc_now() -> datetime:
@@ -57,6 +61,7 @@ async def open_memory(
         TableDamagedError: The file is damaged or another program's. It was left untouched.
     """
     settings = settings or read_settings()
+    embedder = await open_embedder(settings)
     table = await open_table(settings, now=now)
     opened: list[BesideTheTable] = []
 
@@ -67,33 +72,30 @@ async def open_memory(
     try:
         items = table if metrics is None else measured_table(settings, table, metrics)
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
-        async with _running(items, beside, now=now, metrics=metrics, at_once=at_once) as memory:
+        async with _running(items, beside, embedder, now=now, metrics=metrics, at_once=at_once) as memory:
             yield memory
     finally:
         for stores in opened:
             await stores.close()
         await table.close()
+        if embedder is not None:
+            await embedder.close()
 
 
 @asynccontextmanager
 async def running(
     table: ItemTable,
-    beside: BesideTheTable,
+    beside: BesideTheTable = NOTHING_BESIDE,
     *,
     now: Callable[[], datetime] = utc_now,
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None = None,
+    embedder: Embedder | None = None,
 ) -> AsyncGenerator[Memory]:
     """Run the services over stores that are open already. At the end they finish their work; the stores stay open."""
-    async with _running(table, lambda: beside, now=now, monotonic=monotonic, metrics=metrics) as memory:
+    embedder = embedder or built_in_embedder()
+    async with _running(table, lambda: beside, embedder, now=now, monotonic=monotonic, metrics=metrics) as memory:
         yield memory
-
-
-def assemble(
-    table: ItemTable, *, now: Callable[[], datetime] = utc_now, beside: BesideTheTable | None = None
-) -> Memory:
-    """Return the services over a table that is open already."""
-    return _assembled(table, _Sessions(table, lambda: beside or BesideTheTable(), now, time.monotonic, None), now)
 
 
 class _Sessions:
@@ -103,11 +105,12 @@ class _Sessions:
         self,
         table: ItemTable,
         beside: Callable[[], BesideTheTable],
+        searching: Searching,
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
         metrics: Metrics | None,
     ) -> None:
-        self._parts = table, beside, now, monotonic, metrics or NoMetrics()
+        self._parts = table, beside, searching.embeddings, metrics or NoMetrics(), now, monotonic
         self._lock = Lock()
         self.made: RunningSessions | None = None
 
@@ -117,8 +120,8 @@ class _Sessions:
                 # Imported here: a client that never talks about sessions should not wait for it.
                 from mcp_memory_server.wiring.sessions import run_sessions
 
-                table, beside, now, monotonic, metrics = self._parts
-                self.made = run_sessions(table, beside(), metrics, now, monotonic)
+                table, beside, embeddings, metrics, now, monotonic = self._parts
+                self.made = run_sessions(table, beside(), embeddings, metrics, now, monotonic)
             return self.made
 
 
@@ -126,37 +129,40 @@ class _Sessions:
 async def _running(
     table: ItemTable,
     beside: Callable[[], BesideTheTable],
+    embedder: Embedder | None,
     *,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None,
     at_once: bool = False,
 ) -> AsyncGenerator[Memory]:
-    sessions = _Sessions(table, beside, now, monotonic, metrics)
+    searching = searching_over(table, embedder, now)
+    sessions = _Sessions(table, beside, searching, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong
         sessions().delivery.wake()
     try:
-        yield _assembled(table, sessions, now)
+        yield _assembled(table, sessions, searching, now)
     finally:
         if sessions.made is not None:
             await sessions.made.close()
+        await searching.close()
 
 
-def _assembled(table: ItemTable, sessions: _Sessions, now: Callable[[], datetime]) -> Memory:
-    known = KnownMemories(table)
+def _assembled(table: ItemTable, sessions: _Sessions, searching: Searching, now: Callable[[], datetime]) -> Memory:
+    known, embeddings, searchable = searching.known, searching.embeddings, searching.searchable
 
     def elsewhere() -> Elsewhere:
         beside = sessions().beside
         return Elsewhere(beside.states, [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None])
 
     return Memory(
-        facts=Facts(table, known, now),
-        preferences=Preferences(table, now),
-        notes=Notes(table, now),
-        recall=Recall(known, count_tokens, now),
-        context=Context(known, lambda scope: sessions().at_hand.load(scope), count_tokens, now),
-        erasure=Erasure(table, known, elsewhere, now),
-        archive=Archive(table, now),
+        facts=Facts(table, known, embeddings, now),
+        preferences=Preferences(table, embeddings, now),
+        notes=Notes(table, embeddings, now),
+        recall=Recall(known, searchable, searching.turns, embeddings, searching.access, count_tokens, now),
+        context=Context(known, searchable, embeddings, lambda scope: sessions().at_hand.load(scope), count_tokens, now),
+        erasure=Erasure(table, known, searchable, elsewhere, now),
+        archive=Archive(table, embeddings, now),
         table=table,
         sessions=lambda: sessions().services,
     )

@@ -14,6 +14,7 @@ from mcp_memory_server.services.chats import Chats
 from mcp_memory_server.services.conversations import Conversations
 from mcp_memory_server.services.copy_trust import CopyTrust
 from mcp_memory_server.services.delivery import Delivery
+from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.placement import Placement
 from mcp_memory_server.services.redrive import Redrive
 from mcp_memory_server.services.session_stores import SessionStores
@@ -43,6 +44,7 @@ class RunningSessions:
 def run_sessions(
     table: ItemTable,
     beside: BesideTheTable,
+    embeddings: Embeddings,
     metrics: Metrics,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
@@ -50,7 +52,15 @@ def run_sessions(
     """Put the services together over stores that are open already."""
     process = uuid4().hex[:8]
     trust = CopyTrust(table, now, process=process, monotonic=monotonic, wake=lambda: delivery.wake())
-    stored = StoredTurns(table, now, writer=process, monotonic=monotonic, metrics=metrics, wake=lambda: delivery.wake())
+    stored = StoredTurns(
+        table,
+        now,
+        writer=process,
+        monotonic=monotonic,
+        metrics=metrics,
+        wake=lambda: delivery.wake(),
+        embeddings=embeddings,
+    )
     patience = TablePatience(has_outbox=beside.outbox is not None, monotonic=monotonic)
     stores = SessionStores(
         stored,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from mcp_memory_server.adapters.built_in import search_index
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
-from mcp_memory_server.adapters.built_in.search_index import Match, SearchIndex
+from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
 from mcp_memory_server.adapters.built_in.stemmer import stem
-from mcp_memory_server.domain.documents import ASSISTANT, USER, Document
+from mcp_memory_server.domain.documents import ASSISTANT, USER, Document, Match
 from tests.bench.recall.stores import own_store
 
 NOW = datetime(2024, 6, 20, 12, tzinfo=UTC)
@@ -30,13 +30,13 @@ def vectors_of(texts: Sequence[str]) -> Sequence[bytes]:
     return asyncio.run(EMBEDDER.embed(texts))
 
 
-def index_of(documents: Sequence[Document]) -> SearchIndex:
-    index = SearchIndex(stem)
+def index_of(documents: Sequence[Document]) -> BuiltInSearchIndex:
+    index = BuiltInSearchIndex(stem)
     index.add(documents, vectors_of([document.text for document in documents]))
     return index
 
 
-def ask(index: SearchIndex, question: str, **details: object) -> list[Match]:
+def ask(index: BuiltInSearchIndex, question: str, **details: object) -> list[Match]:
     arguments = {"asked_at": NOW, "limit": 10} | details
     return index.search(question, vectors_of([question])[0], **arguments)  # type: ignore[arg-type]
 
@@ -67,11 +67,11 @@ def test_nonsense_finds_nothing(question: str) -> None:
 
 
 def test_an_empty_index_finds_nothing() -> None:
-    assert ask(SearchIndex(stem), "Bern") == []
+    assert ask(BuiltInSearchIndex(stem), "Bern") == []
 
 
 def test_documents_are_found_without_any_vectors() -> None:
-    index = SearchIndex(stem)
+    index = BuiltInSearchIndex(stem)
     index.add(ANNA)
 
     assert ids(index.search("Where does Anna work?", asked_at=NOW, limit=1)) == ["d2"]
@@ -207,7 +207,7 @@ documents = st.lists(
 def test_an_index_that_grew_answers_like_one_built_at_once(
     written: list[Document], removed: set[str], question: str
 ) -> None:
-    grown = SearchIndex(stem)
+    grown = BuiltInSearchIndex(stem)
     for document in written:
         grown.add([document], vectors_of([document.text]))
     grown.remove(removed)
@@ -240,7 +240,7 @@ def test_a_large_index_never_finds_what_was_removed() -> None:
 
 
 def test_a_large_index_without_vectors_is_asked_with_one() -> None:
-    index = SearchIndex(stem)
+    index = BuiltInSearchIndex(stem)
     index.add([said(number, f"Anna bought lamp {number}") for number in range(1_200)])
 
     assert ids(ask(index, "Which lamp did Anna buy, 77?", limit=1)) == ["d77"]

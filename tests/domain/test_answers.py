@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.answers import Recalled, Status, check_budget, fit_recalled, reply_text, told
+from mcp_memory_server.domain.answers import Recalled, Reply, Status, check_budget, reply_text, told
 from mcp_memory_server.domain.memories import KnownMemory
+from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.text import ever_shorter
 from mcp_memory_server.errors import InvalidRequestError
 from tests.domain.generated import budgets, count, memories, thorough
@@ -20,7 +21,11 @@ answers = st.sampled_from([COMPLETE, PARTIAL])
 
 
 def fitted(found: list[KnownMemory], max_tokens: int, answer: Recalled = COMPLETE) -> Recalled:
-    return fit_recalled([told(memory, NOON) for memory in found], answer, count, max_tokens)
+    reply = Reply(answer, len(found), (), count, max_tokens)
+    fitting = 0
+    while fitting < len(found) and reply.add(told(found[fitting], NOON)):
+        fitting += 1
+    return reply.ended(len(found) - fitting, Place())
 
 
 @thorough
@@ -73,10 +78,23 @@ def test_everything_is_told_when_there_is_room() -> None:
     }
 
 
-def test_one_that_is_too_long_makes_room_for_shorter_ones_behind_it() -> None:
-    fit = fitted([known_fact("long " * 500), known_fact("short")], 120)
+def test_a_long_one_is_told_in_part_so_that_others_have_room() -> None:
+    reply = Reply(COMPLETE, 2, {"violin"}, count, 400)
 
-    assert ([memory.text for memory in fit.memories], fit.more) == (["short"], 1)
+    added = [reply.add(told(known_fact(text), NOON)) for text in ("long " * 400 + "violin " + "long " * 400, "short")]
+    fit = reply.ended(0, Place())
+
+    assert added == [True, True]
+    assert "violin" in fit.memories[0].text
+    assert (fit.memories[0].text[0], fit.memories[0].text[-1], fit.memories[1].text) == ("…", "…", "short")
+
+
+def test_what_is_left_out_can_be_asked_for_with_a_cursor() -> None:
+    fit = fitted([known_fact(f"fact {number}") for number in range(40)], 200)
+
+    place = place_from(fit.cursor)
+    assert (place.told, place.last) == (len(fit.memories), fit.memories[-1].id)
+    assert fitted([known_fact("fact")], 200).cursor is None
 
 
 def test_if_none_fits_the_best_one_is_cut_and_says_so() -> None:

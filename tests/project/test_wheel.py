@@ -65,6 +65,5 @@ def test_the_wheel_installs_one_command_and_an_extra_for_each_technology(wheel: 
         "metrics",
         "model2vec",
         "onnx",
-        "search",
         "all",
     }

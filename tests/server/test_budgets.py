@@ -57,7 +57,8 @@ async def test_a_larger_budget_is_used_and_what_did_not_fit_is_counted(full_clie
     told = [len(reply["memories"]) for reply in replies]
     assert told == sorted(told)
     assert told[BUDGETS.index(800)] > 10
-    assert len({len(reply["memories"]) + reply.get("more", 0) for reply in replies}) == 1
+    assert all(len(reply["memories"]) + reply.get("more", 0) >= 40 for reply in replies)
+    assert all(("cursor" in reply) == ("more" in reply) for reply in replies if len(reply["memories"]) > 1)
 
 
 async def test_a_memory_too_long_for_the_budget_is_cut_and_still_has_its_id(full_client: Client) -> None:

@@ -15,7 +15,7 @@ from mcp_memory_server import Memory, Settings, open_memory
 from mcp_memory_server.server.app import build_server
 from mcp_memory_server.server.identity import always
 from mcp_memory_server.server.tool import DEADLINE_SECONDS
-from mcp_memory_server.wiring import assemble, open_table, utc_now
+from mcp_memory_server.wiring import open_table, running, utc_now
 from tests.server.asking import ANA, LISBON, ask, be_refused
 
 pytestmark = pytest.mark.anyio
@@ -116,7 +116,7 @@ async def test_a_dynamodb_that_nobody_listens_for_is_an_outage_within_the_deadli
         address = f"dynamodb://memory?region=eu-west-1&endpoint=http://127.0.0.1:{taken.getsockname()[1]}"
         table = await open_table(Settings(table=address), now=utc_now)
         started = time.monotonic()
-        async with Client(build_server(assemble(table), always(ANA))) as client:
+        async with running(table) as memory, Client(build_server(memory, always(ANA))) as client:
             await assert_every_call_says_unavailable(client)
         await table.close()
 

@@ -9,7 +9,7 @@ import pytest
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.wiring import assemble
+from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 
 OpenMemory = Callable[[Path], Awaitable[Memory]]
@@ -28,7 +28,7 @@ async def open_file(clock: FakeClock) -> AsyncIterator[OpenMemory]:
         async def open_one(path: Path) -> Memory:
             table = await SqliteItemTable.open(path, now=clock)
             opened.push_async_callback(table.close)
-            return assemble(table, now=clock)
+            return await opened.enter_async_context(running(table, now=clock))
 
         yield open_one
 

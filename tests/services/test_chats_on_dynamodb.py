@@ -12,7 +12,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConflictError, NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.tool_log import ToolLog
-from mcp_memory_server.wiring import assemble
+from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 from tests.contract.addresses import DynamoDbTables
 
@@ -29,7 +29,8 @@ def tables(dynamodb_local_endpoint: str) -> Iterator[DynamoDbTables]:
 async def on_dynamodb(tables: DynamoDbTables, clock: FakeClock) -> AsyncIterator[Memory]:
     with tables.fresh() as address:
         table = await address.open(clock)
-        yield assemble(table, now=clock)
+        async with running(table, now=clock) as memory:
+            yield memory
         await table.close()
 
 

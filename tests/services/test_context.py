@@ -10,7 +10,7 @@ from mcp_memory_server.domain.notes import NoteKind
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.wiring import assemble, count_tokens
+from mcp_memory_server.wiring import count_tokens, running
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 
@@ -63,11 +63,10 @@ async def test_what_another_process_wrote_is_in_it(memory: Memory, other_process
 async def test_it_costs_one_small_read_when_nothing_has_changed(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     await memory.facts.learn(anna, Statement("Has a cat"))
     watched = WatchedTable(memory.table)
-    again = assemble(watched.as_table, now=clock)
-    await again.context.load(anna)
-    watched.calls.clear()
-
-    await again.context.load(anna)
+    async with running(watched.as_table, now=clock) as again:
+        await again.context.load(anna)
+        watched.calls.clear()
+        await again.context.load(anna)
 
     assert watched.calls == {"get": 1}
 

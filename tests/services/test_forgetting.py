@@ -11,7 +11,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ForgottenError, NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys
-from mcp_memory_server.wiring import assemble
+from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 
@@ -159,7 +159,8 @@ async def test_what_another_process_corrects_meanwhile_is_kept_and_the_old_is_fo
     watched = WatchedTable(memory.table)
     watched.before["write"] = lambda: memory.facts.learn(anna, BASEL)
 
-    await assemble(watched.as_table, now=clock).erasure.forget(anna, fact.id)
+    async with running(watched.as_table, now=clock) as again:
+        await again.erasure.forget(anna, fact.id)
 
     assert [known.text for known in await memory.facts.history(anna, CITY)] == ["Lives in Basel"]
     with pytest.raises(ForgottenError):
@@ -173,7 +174,8 @@ async def test_what_another_process_moved_meanwhile_is_forgotten_too(
     watched = WatchedTable(memory.table)
     watched.before["get_many"] = lambda: memory.facts.learn(anna, Statement("Has a dog"), replaces=fact.id)
 
-    await assemble(watched.as_table, now=clock).erasure.forget(anna, fact.id)
+    async with running(watched.as_table, now=clock) as again:
+        await again.erasure.forget(anna, fact.id)
 
     assert watched.before == {}
     assert await stored(memory, anna) == ["FACT", "GONE", "PROFILE"]

@@ -16,8 +16,8 @@ from mcp_memory_server.domain.turns import Role, Turn, View
 from mcp_memory_server.errors import TableThrottledError, TableUnavailableError
 from mcp_memory_server.schema.turn_records import TURNS, meta_key, session_partition
 from mcp_memory_server.services.erasure import Elsewhere, Erasure
-from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.stored_turns import StoredTurns
+from mcp_memory_server.wiring.searching import searching_over
 from tests.clock import FakeClock
 from tests.services.turns import CHAT, Faults, Moments, Speaker, put
 
@@ -95,7 +95,8 @@ async def told(stored: StoredTurns, page_size: int) -> list[str]:
 
 
 def erasure_of(table: Faults, clock: FakeClock) -> Erasure:
-    return Erasure(table.as_table, KnownMemories(table.as_table), lambda: Elsewhere(None, ()), clock)
+    searching = searching_over(table.as_table, None, clock)
+    return Erasure(table.as_table, searching.known, searching.searchable, lambda: Elsewhere(None, ()), clock)
 
 
 async def test_a_conversation_that_grows_over_partitions_is_read_as_one(
@@ -293,7 +294,7 @@ async def test_forgetting_a_user_takes_every_partition_along(
 
     removed = await erasure_of(table, clock).forget_user(Scope("anna"))
 
-    assert removed == 30 + 3 + 3 * 2 + 1  # short turns, long ones, their parts, and the counters
+    assert removed == 30 + 3 + 3 * 2 + 1 + 1  # short turns, long ones, their parts, the counters and the stamp
     assert await places(table) == {}
     assert (await stored.last(bo, 5, View.CONTEXT)).turn_count == 1
     assert b"xylophone" not in b"".join(file.read_bytes() for file in path.parent.iterdir())

@@ -7,7 +7,7 @@ from mcp_memory_server.domain.preferences import SetBy
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys
-from mcp_memory_server.wiring import assemble
+from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 
@@ -50,7 +50,8 @@ async def test_all_preferences_are_read_with_one_query(memory: Memory, anna: Sco
         await memory.preferences.set(anna, f"key {number:02}", "value")
     watched = WatchedTable(memory.table)
 
-    found = await assemble(watched.as_table, now=clock).preferences.all(anna)
+    async with running(watched.as_table, now=clock) as again:
+        found = await again.preferences.all(anna)
 
     assert [preference.key for preference in found] == [f"key {number:02}" for number in range(30)]
     assert watched.calls == {"query": 1}

@@ -60,6 +60,19 @@ class BedrockEmbedder:
         """See the port."""
         return self._dimensions
 
+    @property
+    def runs_here(self) -> bool:
+        """See the port."""
+        return False
+
+    @property
+    def is_at_hand(self) -> bool:
+        """See the port. Another service is never at hand."""
+        return False
+
+    def prepare(self) -> None:
+        """See the port. There is nothing to load."""
+
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:
         """See the port."""
         beginnings = [_sendable(text)[: self._family.most_characters] for text in texts]

@@ -31,6 +31,7 @@ class DocumentRows:
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
         self._languages: list[str] = []
+        self._past: set[int] = set()
         self._in_language: Counter[str] = Counter()
         self._total_length = 0
 
@@ -59,6 +60,8 @@ class DocumentRows:
         self.speakers.put(row, document.speaker)
         self.sessions.add(row, document.session, document.at.timestamp(), length)
         self._measure(row, length, document)
+        if document.is_past:
+            self._past.add(row)
 
     def remove(self, document_id: str) -> None:
         """Forget a document. One that is not there is a no-op."""
@@ -71,6 +74,7 @@ class DocumentRows:
         self.sessions.remove(row, length)
         self._total_length -= length
         self._in_language[self._languages[row]] -= 1
+        self._past.discard(row)
         self._free.append(row)
 
     def rows_of(self, ids: Iterable[str]) -> Rows:
@@ -82,6 +86,10 @@ class DocumentRows:
         taken = np.ones(self.size, np.bool_)
         taken[self._free] = False
         return np.flatnonzero(taken)
+
+    def present(self, rows: Rows) -> Rows:
+        """Return those of the rows that hold what is not past."""
+        return rows[~np.isin(rows, list(self._past))] if self._past else rows
 
     def languages(self, limit: int) -> list[str]:
         """Return the languages that most documents are in."""

@@ -1,6 +1,7 @@
 """Vectors from the model that ships with the package: no download, no key, no service."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ class BuiltInEmbedder:
 
     def __init__(self) -> None:
         self._model: StaticModel | None = None
+        self._is_being_loaded = False
 
     @property
     def model(self) -> str:
@@ -33,6 +35,22 @@ class BuiltInEmbedder:
     def dimensions(self) -> int:
         """See the port."""
         return DIMENSIONS
+
+    @property
+    def runs_here(self) -> bool:
+        """See the port."""
+        return True
+
+    @property
+    def is_at_hand(self) -> bool:
+        """See the port."""
+        return self._model is not None
+
+    def prepare(self) -> None:
+        """See the port."""
+        if self._model is None and not self._is_being_loaded:
+            self._is_being_loaded = True
+            threading.Thread(target=self._loaded, name="memory-model", daemon=True).start()
 
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:  # noqa: ARG002
         """See the port. A question lies where its answer does."""

@@ -4,7 +4,7 @@ It is a copy that can be made again from what is stored, and holds no texts. Two
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -18,7 +18,7 @@ from mcp_memory_server.adapters.built_in.found_words import FoundWords, find_wor
 from mcp_memory_server.adapters.built_in.near_duplicates import repetitions_last
 from mcp_memory_server.adapters.built_in.scoring import Parts
 from mcp_memory_server.adapters.built_in.sessions import NOBODY
-from mcp_memory_server.domain.documents import Document
+from mcp_memory_server.domain.documents import Document, Match, Prior
 from mcp_memory_server.domain.question_dates import AskedTimes, Span, times_asked_for
 from mcp_memory_server.domain.word_forms import UNSPACED, Stemmer, asked_words, language_of, words_of
 
@@ -45,18 +45,6 @@ REORDERED = 5
 
 _STEPS = 255
 
-Prior = Callable[[Sequence[str]], Sequence[float]]
-"""Returns a factor for the score of each document, by id: fresh, sure and important ones above 1, others below."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """A document that was found, with its score and what the score is made of."""
-
-    id: str
-    score: float
-    parts: Mapping[str, float]
-
 
 @dataclass(frozen=True)
 class _Question:
@@ -76,8 +64,8 @@ class _Question:
         return self.vector is None or language_of(words_of(self.text)) == UNSPACED
 
 
-class SearchIndex:
-    """Finds documents by words, by meaning, and by who said them, when, and beside what."""
+class BuiltInSearchIndex:
+    """Answers the port: finds documents by words, by meaning, and by who said them, when, and beside what."""
 
     def __init__(self, stem: Stemmer) -> None:
         self._documents = DocumentRows(stem)
@@ -89,16 +77,13 @@ class SearchIndex:
         return document_id in self._documents
 
     def add(self, documents: Sequence[Document], vectors: Sequence[bytes | None] | None = None) -> None:
-        """Index the documents, with the vectors of their texts where there are any.
-
-        A document with the id of an earlier one replaces it.
-        """
+        """See the port."""
         for document, vector in zip(documents, vectors or [None] * len(documents), strict=True):
             self._documents.remove(document.id)
             self._documents.add(document, vector)
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Forget the documents. An id that is not there is a no-op."""
+        """See the port."""
         for document_id in ids:
             self._documents.remove(document_id)
 
@@ -112,10 +97,7 @@ class SearchIndex:
         only: Collection[str] | None = None,
         prior: Prior | None = None,
     ) -> list[Match]:
-        """Return the documents that answer the question, best first, at most ``limit``; none if none is close enough.
-
-        A question without a telling word ("what is it?") finds nothing. ``only`` names what may be found.
-        """
+        """See the port."""
         known = vector if self._documents.vectors.dimensions else None
         asked = _Question(question, known, asked_words(question), times_asked_for(question, asked_at))
         if not asked.words or not len(self):
@@ -143,9 +125,9 @@ class SearchIndex:
         if only is not None:
             rows = self._documents.rows_of(only)
         elif asked.asks_only_for_a_time or len(self) <= SCORED_COMPLETELY:
-            rows = self._documents.all_rows()
+            rows = self._documents.present(self._documents.all_rows())
         else:
-            return self._closest(asked, found)
+            return self._documents.present(self._closest(asked, found))
         return rows[self._near(rows, asked.times.spans) == 1] if asked.asks_only_for_a_time else rows
 
     def _closest(self, asked: _Question, found: FoundWords) -> Rows:

@@ -45,6 +45,19 @@ class Model2VecEmbedder:
         """See the port."""
         return self._model.dim
 
+    @property
+    def runs_here(self) -> bool:
+        """See the port."""
+        return True
+
+    @property
+    def is_at_hand(self) -> bool:
+        """See the port."""
+        return True
+
+    def prepare(self) -> None:
+        """See the port. There is nothing to load."""
+
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:  # noqa: ARG002
         """See the port. A question lies where its answer does."""
         return await asyncio.wrap_future(self._submit(texts))

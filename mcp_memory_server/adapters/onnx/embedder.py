@@ -38,6 +38,19 @@ class OnnxEmbedder:
         """See the port."""
         return self._transformer.dimensions
 
+    @property
+    def runs_here(self) -> bool:
+        """See the port."""
+        return True
+
+    @property
+    def is_at_hand(self) -> bool:
+        """See the port."""
+        return True
+
+    def prepare(self) -> None:
+        """See the port. There is nothing to load."""
+
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:
         """See the port."""
         # One text after another, so that a question need not wait until a thousand memories are done.

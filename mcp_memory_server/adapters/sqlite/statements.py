@@ -111,7 +111,7 @@ def _put(write: Put, before: Stored, operation: str) -> Stored:
 
 def _updated(write: Update, before: Stored, operation: str) -> Stored:
     body = {name: value for name, value in before.body.items() if name not in write.remove}
-    body |= write.set | after_push(before.body, write.push)
+    body |= {**write.set, **after_push(before.body, write.push)}
     for name, amount in write.add.items():
         body[name] = _sum(name, body.get(name, 0), amount)
     return Stored(

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import ascii_lowercase
 
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
-from mcp_memory_server.adapters.built_in.search_index import SearchIndex
+from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
 from mcp_memory_server.adapters.built_in.stemmer import stem
 from mcp_memory_server.domain.stop_words import ENGLISH
 from mcp_memory_server.domain.word_forms import forms, terms_of, words_of
@@ -26,7 +26,7 @@ def measure_nonsense(stores: Sequence[tuple[Store, Sequence[bytes], object]]) ->
     said = sorted({word for document in documents for word in words_of(document.text) if len(word) > 3})
     found: defaultdict[str, defaultdict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for store, vectors, _ in stores:
-        index = SearchIndex(stem)
+        index = BuiltInSearchIndex(stem)
         index.add(store.documents, vectors)
         asked = list(_questions(draw, store, said, QUESTIONS // len(stores) // len(KINDS)))
         for (kind, question), vector in zip(asked, _embedded([question for _, question in asked]), strict=True):

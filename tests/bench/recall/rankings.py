@@ -6,7 +6,7 @@ import numpy as np
 
 from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
 from mcp_memory_server.adapters.built_in.found_words import find_words
-from mcp_memory_server.adapters.built_in.search_index import SearchIndex
+from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
 from mcp_memory_server.adapters.built_in.stemmer import stem
 from mcp_memory_server.domain.word_forms import asked_words
 from tests.bench.recall.stores import Question, Store
@@ -19,7 +19,7 @@ Ranking = Callable[[Question, bytes], Sequence[str]]
 
 
 def ours(store: Store, vectors: Sequence[bytes]) -> Ranking:
-    index = SearchIndex(stem)
+    index = BuiltInSearchIndex(stem)
     index.add(store.documents, vectors)
     return lambda question, vector: [
         match.id for match in index.search(question.text, vector, asked_at=question.asked_at, limit=LIMIT)
@@ -27,7 +27,7 @@ def ours(store: Store, vectors: Sequence[bytes]) -> Ranking:
 
 
 def without_vectors(store: Store, vectors: Sequence[bytes]) -> Ranking:
-    index = SearchIndex(stem)
+    index = BuiltInSearchIndex(stem)
     index.add(store.documents)
     return lambda question, _: [
         match.id for match in index.search(question.text, asked_at=question.asked_at, limit=LIMIT)

@@ -1,0 +1,47 @@
+"""A search index: the memories of one user, found by words, by meaning and by their circumstances."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from mcp_memory_server.domain.documents import Document, Match, Prior
+
+
+class SearchIndex(Protocol):
+    """A copy of what is stored, which can be made again from it. Two threads must not use it at once."""
+
+    def __len__(self) -> int:
+        """Return how many documents there are."""
+        ...
+
+    def __contains__(self, document_id: object) -> bool:
+        """Tell whether there is a document with this id."""
+        ...
+
+    def add(self, documents: Sequence[Document], vectors: Sequence[bytes | None] | None = None) -> None:
+        """Index the documents, with the vectors of their texts where there are any.
+
+        A document with the id of an earlier one replaces it. All vectors are of one model.
+        """
+        ...
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Forget the documents. An id that is not there is a no-op."""
+        ...
+
+    def search(
+        self,
+        question: str,
+        vector: bytes | None = None,
+        *,
+        asked_at: datetime,
+        limit: int,
+        only: Collection[str] | None = None,
+        prior: Prior | None = None,
+    ) -> list[Match]:
+        """Return the documents that answer the question, best first, at most ``limit``; none if none is close enough.
+
+        A question without a telling word ("what is it?") finds nothing. ``only`` names what may be found, what is past
+        too; without it, nothing that is past is found.
+        """
+        ...

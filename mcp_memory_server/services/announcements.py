@@ -1,0 +1,75 @@
+"""Announcements: telling those who search that a session gets turns, without a note for every turn."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.schema.stamps import announce
+
+ANNOUNCED_FOR_SECONDS = 30 * 60.0
+"""So long an announcement does. Whoever searches looks for new turns for longer than that."""
+LATE = timedelta(minutes=1)
+"""A turn that is older when it is written may lie before others that are known already, and is announced as such."""
+SESSIONS_KNOWN = 10_000
+
+
+@dataclass(frozen=True)
+class _Announced:
+    at: float
+    since: str | None
+
+
+class Announcements:
+    """Remembers what this process has announced. Used from any thread and any event loop."""
+
+    def __init__(
+        self,
+        table: ItemTable,
+        now: Callable[[], datetime],
+        *,
+        writer: str,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._table = table
+        self._now = now
+        self._writer = writer
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._sessions: OrderedDict[Scope, _Announced] = OrderedDict()
+
+    async def after_writing(self, scope: Scope, turn: Turn) -> None:
+        """See to it that a turn which the table has will be found. It may be acknowledged when this returns.
+
+        Raises:
+            TableUnavailableError: It could not be announced. Put the turn once more.
+        """
+        moment, is_late = self._monotonic(), self._now() - turn.at > LATE
+        before = self._announced(scope, moment)
+        covers_it = not is_late or (before is not None and before.since is not None and before.since <= turn.id)
+        if before is not None and covers_it:
+            return
+        await self._table.update(announce(scope, self._writer, turn.id if is_late else ""))
+        with self._lock:
+            since = turn.id if is_late else None if before is None else before.since
+            self._sessions[scope] = _Announced(moment, since)
+            self._sessions.move_to_end(scope)
+            while len(self._sessions) > SESSIONS_KNOWN:
+                self._sessions.popitem(last=False)
+
+    async def over(self, scope: Scope) -> None:
+        """Tell that this process writes no more to the session, so that nobody has to look for it."""
+        with self._lock:
+            before = self._sessions.pop(scope, None)
+        if before is not None:
+            await self._table.update(announce(scope, self._writer, before.since or "", is_over=True))
+
+    def _announced(self, scope: Scope, moment: float) -> _Announced | None:
+        with self._lock:
+            before = self._sessions.get(scope)
+        return before if before is not None and moment - before.at < ANNOUNCED_FOR_SECONDS else None

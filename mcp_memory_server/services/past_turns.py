@@ -1,0 +1,128 @@
+"""Past turns: what was said in the conversations of a user, read in order to be searched."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from mcp_memory_server.domain.items import Item, Key
+from mcp_memory_server.domain.memories import KnownMemory
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.turn_memories import from_turn
+from mcp_memory_server.domain.turns import Role
+from mcp_memory_server.errors import MemoryServerError
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.schema.embeddings import ATTRIBUTES, embedding_from
+from mcp_memory_server.schema.turn_records import (
+    META,
+    PARTITIONS,
+    TURNS,
+    counters_from,
+    parts_of,
+    session_of,
+    session_partition,
+    sessions_of,
+    turn_from,
+    turn_key,
+)
+
+SESSIONS_PER_PAGE = 500
+
+_READ = ("role", "content", "packed", "parts", "speaker", "source_id", "importance", PARTITIONS, *ATTRIBUTES)
+_SEARCHED = (Role.USER, Role.ASSISTANT, Role.TOOL)
+"""What the system said is the operator's, and no memory of the user."""
+
+
+@dataclass(frozen=True)
+class TurnPlace:
+    """Where a turn lies: its session, its id, and the partition of the session."""
+
+    session_id: str
+    turn_id: str
+    partition: int = 0
+
+    def key(self, scope: Scope) -> Key:
+        """Return where that is among what belongs to this user."""
+        return turn_key(Scope(scope.user_id, self.session_id), self.turn_id, self.partition)
+
+
+@dataclass(frozen=True)
+class FoundTurn:
+    """A turn as a memory, with where it lies."""
+
+    place: TurnPlace
+    memory: KnownMemory
+    version: int
+
+
+@dataclass(frozen=True)
+class SessionTurns:
+    """Turns of one session, in the order of their ids. What cannot be read is counted."""
+
+    turns: tuple[FoundTurn, ...]
+    unreadable: int = 0
+
+
+class PastTurns:
+    """Reads turns from the table."""
+
+    def __init__(self, table: ItemTable, model: str | None = None) -> None:
+        self._table = table
+        self._model = model
+
+    async def sessions(self, scope: Scope) -> list[str]:
+        """Return the ids of the user's sessions, as far as the index knows them by now."""
+        found: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = await self._table.find(sessions_of(scope), limit=SESSIONS_PER_PAGE, cursor=cursor)
+            found += [session_of(key).session_id or "" for key in page.keys]
+            if (cursor := page.cursor) is None:
+                return found
+
+    async def of_session(self, scope: Scope, session_id: str, since: str = "") -> SessionTurns:
+        """Return the turns of a session from this one on, but for those that nobody would search."""
+        session = Scope(scope.user_id, session_id)
+        first = await self._items(session, 0, since)
+        meta = next((item for item in first if item.key.sk == META), None)
+        numbers = range(1, counters_from(meta).partitions)
+        others = await asyncio.gather(*(self._items(session, number, since) for number in numbers))
+        found: list[FoundTurn] = []
+        unreadable = 0
+        for number, items in enumerate([first, *others]):
+            for item in items:
+                if item.key.sk.startswith(TURNS):
+                    try:
+                        found += await self._found(session_id, item, number)
+                    except MemoryServerError:
+                        unreadable += 1
+        return SessionTurns(tuple(sorted(found, key=lambda turn: turn.place.turn_id)), unreadable)
+
+    async def at(self, scope: Scope, places: Collection[TurnPlace]) -> Mapping[TurnPlace, KnownMemory]:
+        """Return the turns that still lie in these places."""
+        keys = {place.key(scope): place for place in places}
+        items = await self._table.get_many(keys)
+        found: dict[TurnPlace, KnownMemory] = {}
+        for key, item in items.items():
+            for turn in await self._found(keys[key].session_id, item, keys[key].partition):
+                found[turn.place] = turn.memory
+        return found
+
+    async def _items(self, session: Scope, number: int, since: str) -> tuple[Item, ...]:
+        partition = session_partition(session, number)
+        page = await self._table.query(partition, between=(TURNS + since, META), limit=None, attributes=_READ)
+        return page.items
+
+    async def _found(self, session_id: str, item: Item, number: int) -> list[FoundTurn]:
+        """Return the turn that the item holds, if it is one that is searched.
+
+        Raises:
+            TableDamagedError: It cannot be read.
+        """
+        partition = parts_of(item)
+        parts = () if partition is None else (await self._table.query(partition, limit=None)).items
+        turn = turn_from(item, parts)
+        if turn.role not in _SEARCHED or not turn.content.strip():
+            return []
+        vector = None if self._model is None else embedding_from(item.body, turn.content, self._model)
+        memory = from_turn(session_id, turn, item.expires_at, vector)
+        return [FoundTurn(TurnPlace(session_id, turn.id, number), memory, item.version)]

@@ -1,0 +1,200 @@
+"""What can be searched of one user: an index, and what belongs to it."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+
+from mcp_memory_server.domain.documents import Match, Prior
+from mcp_memory_server.domain.facts import held_at
+from mcp_memory_server.domain.items import Key
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
+from mcp_memory_server.domain.ranking import liking, standing, standing_of_turn
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.searched import document_of
+from mcp_memory_server.domain.turn_memories import turn_memory_id
+from mcp_memory_server.domain.ulids import first_ulid_of, moment_of
+from mcp_memory_server.ports.search_index import SearchIndex
+from mcp_memory_server.schema.keys import user_partition
+from mcp_memory_server.schema.stamps import TalkGoesOn
+from mcp_memory_server.services.past_turns import FoundTurn, TurnPlace
+
+FOLLOWED_FOR = timedelta(minutes=90)
+"""So long a session is looked at for new turns. Whoever writes to it announces it again within half an hour, and two
+clocks may differ by half an hour."""
+OUT_OF_ORDER = timedelta(minutes=2)
+"""Turns that are written at the same time may arrive out of the order of their ids, within so long."""
+
+NOTHING_YET = Known(None, {})
+SOMEBODY = "?"
+
+_TURN = "TURN#"
+
+
+@dataclass
+class Followed:
+    """A session that may get turns: up to which one they are known, and since which one they may have come late."""
+
+    last: str = ""
+    since: str | None = None
+    leases: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    """Until when each writer may add turns unannounced."""
+
+    def is_running(self, now: datetime) -> bool:
+        """Tell whether somebody may be adding turns."""
+        return any(now < until for until in self.leases.values())
+
+    def start(self) -> str:
+        """Return the id from which on turns may be new."""
+        if not self.last:
+            return ""
+        overlap = first_ulid_of(moment_of(self.last) - OUT_OF_ORDER)
+        return overlap if self.since is None else min(overlap, self.since)
+
+
+@dataclass(frozen=True)
+class TurnNote:
+    """What ranking needs to know of a turn that is searched."""
+
+    at: datetime
+    importance: float
+
+
+class Searchable:
+    """The index of one user. Its lock is held for each use, by whoever uses it, from any thread."""
+
+    def __init__(self, index: SearchIndex) -> None:
+        self.lock = Lock()
+        self.index = index
+        self.known = NOTHING_YET
+        self.turns: dict[str, TurnNote] = {}
+        self.sessions: dict[str, Followed] = {}
+        self.unread: set[str] = set()
+        self.unreadable_turns = 0
+        self.has_read_talks = False
+
+    # What belongs in the index.
+
+    def changes_to(self, known: Known) -> tuple[list[str], list[str]]:
+        """Return the sort keys to index, and those to take out."""
+        before = self.known.by_key
+        new = [sk for sk, memory in known.by_key.items() if before.get(sk) is not memory and before.get(sk) != memory]
+        gone = [sk for sk in before if sk not in known.by_key]
+        return new, gone
+
+    def take_out(self, ids: Iterable[str]) -> None:
+        """Take documents out of the index."""
+        with self.lock:
+            for document_id in ids:
+                self.turns.pop(document_id, None)
+                self.index.remove([document_id])
+
+    def put_in(self, memories: Sequence[tuple[str, KnownMemory]], vectors: Sequence[bytes | None]) -> None:
+        """Index memories under their ids."""
+        with self.lock:
+            self.index.add([document_of(*entry) for entry in memories], vectors)
+            for document_id, memory in memories:
+                if memory.kind is Kind.TURN:
+                    self.turns[document_id] = TurnNote(memory.said_at, memory.importance)
+
+    def is_new(self, turn: FoundTurn) -> bool:
+        """Tell whether a turn is not searched yet."""
+        return turn_document(turn.place) not in self.turns
+
+    def place_of_turn(self, memory_id: str) -> TurnPlace | None:
+        """Return where the turn lies that is told under this id, None if none is."""
+        with self.lock:
+            places = [place for document_id in self.turns if (place := place_of(document_id)) is not None]
+        return next((place for place in places if turn_memory_id(place.session_id, place.turn_id) == memory_id), None)
+
+    # Which sessions may have more.
+
+    def follow(self, announced: Iterable[TalkGoesOn], now: datetime) -> None:
+        """Note what was announced about sessions."""
+        for talk in announced:
+            session = self.sessions.setdefault(talk.session, Followed())
+            if talk.is_over:
+                session.leases.pop(talk.writer, None)
+            else:
+                session.leases[talk.writer] = now + FOLLOWED_FOR
+            if talk.since:
+                session.since = talk.since if session.since is None else min(session.since, talk.since)
+            self.unread.add(talk.session)
+
+    def to_read(self, now: datetime) -> list[str]:
+        """Return the sessions in which turns may be that are not searched yet."""
+        return sorted(self.unread | {name for name, session in self.sessions.items() if session.is_running(now)})
+
+    def has_read(self, session_id: str, turns: Sequence[FoundTurn], now: datetime) -> None:
+        """Note that a session was read to its end."""
+        session = self.sessions.setdefault(session_id, Followed())
+        self.unread.discard(session_id)
+        is_first = not session.last
+        if turns:
+            session.last = max(session.last, turns[-1].place.turn_id)
+        if is_first and turns and now - turns[-1].memory.said_at < FOLLOWED_FOR:
+            # Whoever writes there may have announced it before anybody looked.
+            session.leases.setdefault(SOMEBODY, now + FOLLOWED_FOR)
+        if not session.is_running(now):
+            session.leases, session.since = {}, None
+
+    # Asking.
+
+    def search(
+        self,
+        question: str,
+        vector: bytes | None,
+        *,
+        asked_at: datetime,
+        limit: int,
+        times_told: Mapping[str, int],
+        only: Callable[["Searchable"], Collection[str]] | None = None,
+    ) -> tuple[list[Match], Known]:
+        """Return what answers the question, best first, and the memories that it refers to."""
+        with self.lock:
+            prior = self._prior(asked_at, times_told)
+            chosen = None if only is None else only(self)
+            found = self.index.search(question, vector, asked_at=asked_at, limit=limit, only=chosen, prior=prior)
+            return found, self.known
+
+    def held(self, moment: datetime, rows: Mapping[str, KnownMemory]) -> set[str]:
+        """Return the documents of what was true, or had been said, at this moment."""
+        turns = {document_id for document_id, note in self.turns.items() if note.at <= moment}
+        return turns | {sk for sk, memory in rows.items() if _held(memory, moment)}
+
+    def _prior(self, now: datetime, times_told: Mapping[str, int]) -> Prior:
+        rows = self.known.by_key
+
+        def factor(document_id: str) -> float:
+            if (turn := self.turns.get(document_id)) is not None:
+                return standing_of_turn(turn.at, turn.importance, now)
+            if (memory := rows.get(document_id)) is not None:
+                return standing(memory, now) * liking(times_told.get(memory.id, 0))
+            return 1.0
+
+        return lambda ids: [factor(document_id) for document_id in ids]
+
+
+def turn_document(place: TurnPlace) -> str:
+    """Return the id under which a turn is indexed."""
+    return f"{_TURN}{place.partition}#{place.turn_id}#{place.session_id}"
+
+
+def place_of(document_id: str) -> TurnPlace | None:
+    """Return where the turn lies that is indexed under this id, None if it is not that of a turn."""
+    if not document_id.startswith(_TURN):
+        return None
+    _, partition, turn_id, session_id = document_id.split("#", 3)
+    return TurnPlace(session_id, turn_id, int(partition))
+
+
+def key_of(scope: Scope, document_id: str) -> Key:
+    """Return where the memory lies that is indexed under this id."""
+    place = place_of(document_id)
+    return Key(user_partition(scope.user_id), document_id) if place is None else place.key(scope)
+
+
+def _held(memory: KnownMemory, moment: datetime) -> bool:
+    if memory.kind is Kind.CANDIDATE:
+        return False
+    return memory.since <= moment if memory.fact is None else held_at(memory.fact, moment)

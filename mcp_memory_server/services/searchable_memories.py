@@ -1,0 +1,201 @@
+"""Keeping what can be searched up to date: built when a user is first asked about, then only what changed."""
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from threading import Lock
+
+from mcp_memory_server.domain.memories import Known, KnownMemory
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import UnavailableError
+from mcp_memory_server.ports.search_index import SearchIndex
+from mcp_memory_server.services.background import Background
+from mcp_memory_server.services.known_memories import Talks
+from mcp_memory_server.services.past_turns import PastTurns
+from mcp_memory_server.services.reembedding import Lacking, Placed, Reembedding
+from mcp_memory_server.services.searchable import Searchable, key_of, turn_document
+
+USERS_KEPT = 10_000
+DOCUMENTS_KEPT = 250_000
+"""So many documents, of all users together, are kept searchable; the users asked about least recently leave first."""
+MOST_DOCUMENTS = 200_000
+"""Of one user. What was said beyond that is not searched, and the answer says so."""
+PATIENCE_SECONDS = 3.0
+"""An answer waits so long for the index, then it is given with what is there."""
+INDEXED_AT_ONCE = 100
+SESSIONS_AT_ONCE = 8
+LISTED_AGAIN_SECONDS = 5.0
+"""After the sessions were listed, the list may for a moment have missed one that was just begun."""
+
+TURNS_NOT_READ = "what was said in conversations of the last moments could not be read"
+STILL_BEING_READ = "some of it is still being indexed: ask again in a moment"
+TOO_MANY = f"only {MOST_DOCUMENTS:,} memories are searched; older conversations are left out"
+
+logger = logging.getLogger(__name__)
+
+
+class _User:
+    def __init__(self, index: SearchIndex) -> None:
+        self.searchable = Searchable(index)
+        self.bringing_up = asyncio.Lock()
+        self.listed_again_until = float("-inf")
+        self.counted = 0
+        self.has_too_many = False
+
+
+class SearchableMemories:
+    """The indexes of the users asked about last. Used from any thread and any event loop; they are changed in one."""
+
+    def __init__(
+        self,
+        new_index: Callable[[], SearchIndex],
+        turns: PastTurns,
+        reembedding: Reembedding,
+        background: Background,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._new_index = new_index
+        self._turns = turns
+        self._reembedding = reembedding
+        self._background = background
+        self._now = now
+        self._lock = Lock()
+        self._users: OrderedDict[str, _User] = OrderedDict()
+        self._documents = 0
+
+    async def of(self, scope: Scope, known: Known, talks: Talks) -> tuple[Searchable, tuple[str, ...]]:
+        """Return what can be searched: everything that was acknowledged before this call, or what of it is missing."""
+        user = self._user(scope.user_id)
+        searchable = user.searchable
+        if not self._is_behind(user, known, talks):
+            return searchable, self._missing(user)
+        bringing = self._background.run(lambda: self._bring_up(scope, user, known, talks))
+        try:
+            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(bringing)), PATIENCE_SECONDS)
+        except TimeoutError:
+            return searchable, (*self._missing(user), STILL_BEING_READ)
+        except UnavailableError:
+            return searchable, (*self._missing(user), TURNS_NOT_READ)
+        return searchable, self._missing(user)
+
+    async def of_known(self, scope: Scope, known: Known) -> Searchable:
+        """Return what can be searched, of which only what is known needs to be complete: no conversation is read."""
+        user = self._user(scope.user_id)
+        if user.searchable.known.serial < known.serial:
+            learning = self._background.run(lambda: self._bring_up(scope, user, known, None))
+            with suppress(TimeoutError):  # what is there already has to do
+                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(learning)), PATIENCE_SECONDS)
+        return user.searchable
+
+    async def with_past(self, scope: Scope, searchable: Searchable, past: Known) -> None:
+        """Index what held once and no longer does, for who asks about the past."""
+        wanted = [(sk, memory) for sk, memory in past.by_key.items() if sk not in searchable.index]
+        if wanted:
+            indexing = self._background.run(lambda: self._index(scope, searchable, wanted))
+            await asyncio.wrap_future(indexing)
+
+    def _user(self, user_id: str) -> _User:
+        with self._lock:
+            user = self._users.get(user_id)
+            if user is None:
+                user = self._users[user_id] = _User(self._new_index())
+            self._users.move_to_end(user_id)
+            self._let_some_go()
+            return user
+
+    def _let_some_go(self) -> None:
+        while len(self._users) > USERS_KEPT or (len(self._users) > 1 and self._documents > DOCUMENTS_KEPT):
+            _, gone = self._users.popitem(last=False)
+            self._documents -= gone.counted
+
+    def _count(self, user_id: str, user: _User) -> None:
+        with self._lock:
+            if self._users.get(user_id) is user:
+                size = len(user.searchable.index)
+                self._documents += size - user.counted
+                user.counted = size
+
+    def _is_behind(self, user: _User, known: Known, talks: Talks) -> bool:
+        searchable = user.searchable
+        if searchable.known.serial < known.serial or not searchable.has_read_talks or talks or searchable.unread:
+            return True
+        return time.monotonic() < user.listed_again_until or bool(searchable.to_read(self._now()))
+
+    def _missing(self, user: _User) -> tuple[str, ...]:
+        unreadable = user.searchable.unreadable_turns
+        told = [f"{unreadable} turns could not be read"] if unreadable else []
+        return (*told, *([TOO_MANY] if user.has_too_many else []))
+
+    async def _bring_up(self, scope: Scope, user: _User, known: Known, talks: Talks | None) -> None:
+        async with user.bringing_up:
+            await self._learn(scope, user.searchable, known)
+            if talks is None:
+                return
+            announced = talks.take()
+            user.searchable.follow(announced, self._now())
+            if not user.searchable.has_read_talks or time.monotonic() < user.listed_again_until:
+                await self._list(scope, user, has_announced=bool(announced))
+            try:
+                await self._read(scope, user)
+            finally:
+                self._count(scope.user_id, user)
+
+    async def _learn(self, scope: Scope, searchable: Searchable, known: Known) -> None:
+        if searchable.known.serial >= known.serial:
+            return
+        new, gone = searchable.changes_to(known)
+        searchable.take_out(gone)
+        await self._index(scope, searchable, [(sk, known.by_key[sk]) for sk in new])
+        searchable.known = known
+
+    async def _list(self, scope: Scope, user: _User, *, has_announced: bool) -> None:
+        sessions = await self._turns.sessions(scope)
+        searchable = user.searchable
+        searchable.unread |= {session for session in sessions if session not in searchable.sessions}
+        if not searchable.has_read_talks and (has_announced or sessions):
+            user.listed_again_until = time.monotonic() + LISTED_AGAIN_SECONDS
+        searchable.has_read_talks = True
+
+    async def _read(self, scope: Scope, user: _User) -> None:
+        to_read = user.searchable.to_read(self._now())
+        for start in range(0, len(to_read), SESSIONS_AT_ONCE):
+            some = to_read[start : start + SESSIONS_AT_ONCE]
+            await asyncio.gather(*(self._read_session(scope, user, session) for session in some))
+
+    async def _read_session(self, scope: Scope, user: _User, session_id: str) -> None:
+        searchable = user.searchable
+        followed = searchable.sessions.get(session_id)
+        read = await self._turns.of_session(scope, session_id, "" if followed is None else followed.start())
+        new = [turn for turn in read.turns if searchable.is_new(turn)]
+        room = MOST_DOCUMENTS - len(searchable.index)
+        user.has_too_many = user.has_too_many or len(new) > room
+        await self._index(scope, searchable, [(turn_document(turn.place), turn.memory) for turn in new[: max(room, 0)]])
+        if followed is None:
+            searchable.unreadable_turns += read.unreadable
+        searchable.has_read(session_id, read.turns, self._now())
+
+    async def _index(self, scope: Scope, searchable: Searchable, memories: Sequence[tuple[str, KnownMemory]]) -> None:
+        for start in range(0, len(memories), INDEXED_AT_ONCE):
+            some = memories[start : start + INDEXED_AT_ONCE]
+            vectors = await self._reembedding.vectors([memory for _, memory in some])
+            searchable.put_in(some, vectors)
+            self._reembedding.add(
+                [
+                    Lacking(key_of(scope, entry[0]), None if vector else _placing(searchable, *entry))
+                    for entry, vector in zip(some, vectors, strict=True)
+                    if entry[1].vector is None
+                ]
+            )
+            await asyncio.sleep(0)  # others are waiting for the same loop
+
+
+def _placing(searchable: Searchable, document_id: str, memory: KnownMemory) -> Placed:
+    def place(vector: bytes) -> None:
+        if document_id in searchable.index:
+            searchable.put_in([(document_id, memory)], [vector])
+
+    return place

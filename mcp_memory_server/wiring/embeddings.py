@@ -1,0 +1,57 @@
+"""Choosing the model that compares meanings, and the index that searches."""
+
+from mcp_memory_server.addresses import BedrockModel, BuiltInModel, ModelFolder, Nowhere, parse_embeddings
+from mcp_memory_server.ports.embedder import Embedder
+from mcp_memory_server.ports.search_index import SearchIndex
+from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring.packages import missing_package
+
+
+async def open_embedder(settings: Settings) -> Embedder | None:
+    """Open the model that the settings name, None if meanings are not compared. Whoever opens it closes it.
+
+    Raises:
+        ConfigurationError: A package is missing, or the model is not there.
+    """
+    match parse_embeddings(settings.embeddings):
+        case BuiltInModel():
+            return built_in_embedder()
+        case ModelFolder() as folder:
+            return await _open_folder(folder)
+        case BedrockModel(model_id, region, endpoint, dimensions):
+            try:
+                from mcp_memory_server.adapters.bedrock.embedder import open_bedrock
+            except ModuleNotFoundError as error:
+                raise missing_package("bedrock", error) from error
+            return open_bedrock(model_id, region=region, endpoint=endpoint, dimensions=dimensions)
+        case Nowhere():
+            return None
+
+
+def built_in_embedder() -> Embedder:
+    """Return the model that ships with the package. It is loaded when it is first used."""
+    from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
+
+    return BuiltInEmbedder()
+
+
+def new_search_index() -> SearchIndex:
+    """Return an empty index."""
+    # Imported here: it loads numpy, and who only remembers should not wait for that.
+    from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
+    from mcp_memory_server.adapters.built_in.stemmer import stem
+
+    return BuiltInSearchIndex(stem)
+
+
+async def _open_folder(folder: ModelFolder) -> Embedder:
+    try:
+        if folder.library == "onnx":
+            from mcp_memory_server.adapters.onnx.embedder import open_onnx
+
+            return await open_onnx(folder.path)
+        from mcp_memory_server.adapters.model2vec.embedder import open_model2vec
+
+        return await open_model2vec(folder.path)
+    except ModuleNotFoundError as error:
+        raise missing_package(folder.library, error) from error

@@ -1,0 +1,49 @@
+"""Putting together what recall needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from mcp_memory_server.ports.embedder import Embedder
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.services.access_counts import AccessCounts
+from mcp_memory_server.services.background import Background
+from mcp_memory_server.services.embeddings import Embeddings
+from mcp_memory_server.services.known_memories import KnownMemories
+from mcp_memory_server.services.past_turns import PastTurns
+from mcp_memory_server.services.reembedding import Reembedding
+from mcp_memory_server.services.searchable_memories import SearchableMemories
+from mcp_memory_server.wiring.embeddings import new_search_index
+
+
+@dataclass(frozen=True)
+class Searching:
+    """What is searched, by which model, and what works for it in the background."""
+
+    embeddings: Embeddings
+    known: KnownMemories
+    turns: PastTurns
+    searchable: SearchableMemories
+    access: AccessCounts
+    reembedding: Reembedding
+    background: Background
+
+    async def close(self) -> None:
+        """Finish what is under way, as far as that goes in time. The model stays open."""
+        await self.background.close(self.access.write)
+
+
+def searching_over(table: ItemTable, embedder: Embedder | None, now: Callable[[], datetime]) -> Searching:
+    """Put it together over a table and a model that are open already."""
+    embeddings, background = Embeddings(embedder), Background()
+    turns = PastTurns(table, embeddings.model)
+    reembedding = Reembedding(table, embeddings, background)
+    return Searching(
+        embeddings,
+        KnownMemories(table, embeddings.model),
+        turns,
+        SearchableMemories(new_search_index, turns, reembedding, background, now),
+        AccessCounts(table, background, now),
+        reembedding,
+        background,
+    )
