@@ -4,7 +4,9 @@ import argparse
 from typing import Any
 
 from mcp_memory_server.cli.printing import print_json, print_table, say
+from mcp_memory_server.domain.answers import Recollection
 from mcp_memory_server.domain.facts import Fact, Permanence, Source, Standing, Statement, confidence_at
+from mcp_memory_server.domain.memories import Kind
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.server.dates import moment_from
 from mcp_memory_server.settings import Settings
@@ -51,18 +53,33 @@ async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
     as_of = None if parsed.as_of is None else moment_from(parsed.as_of)
     async with open_memory(settings) as memory:
         found = await memory.recall.search(
-            settings.scope(), parsed.query, max_tokens=parsed.max_tokens, topic=parsed.topic, as_of=as_of
+            settings.scope(),
+            parsed.query,
+            max_tokens=parsed.max_tokens,
+            topic=parsed.topic,
+            as_of=as_of,
+            cursor=parsed.cursor,
+            explain=parsed.explain,
         )
     if parsed.json:
         print_json(found.to_reply())
         return 0
-    rows = [[told.id, told.kind.value, told.since, f"{told.confidence:.2f}", told.text] for told in found.memories]
-    print_table(["id", "kind", "since", "sure", "memory"], rows, "Nothing that is known answers this.")
+    columns = ["id", "kind", "since", "sure", *(["score"] if parsed.explain else []), "memory"]
+    print_table(columns, [_recalled_row(told) for told in found.memories], "Nothing that is known answers this.")
     for missing in found.missing:
         say(f"incomplete: {missing}")
     if found.more:
-        say(f"{found.more} more did not fit into {parsed.max_tokens} tokens; --max-tokens shows more")
+        onwards = f", --cursor {found.cursor} goes on" if found.cursor else ""
+        say(f"{found.more} more did not fit into {parsed.max_tokens} tokens; --max-tokens shows more{onwards}")
     return 0
+
+
+def _recalled_row(told: Recollection) -> list[str]:
+    parts = told.explained or {}
+    score = [", ".join(f"{name} {value:.2f}" for name, value in parts.items())] if parts else []
+    said = told.text if told.by is None else f"{told.by}: {told.text}"
+    sure = "" if told.kind is Kind.TURN else f"{told.confidence:.2f}"
+    return [told.id, told.kind.value, told.since, sure, *score, said]
 
 
 async def remember(parsed: argparse.Namespace, settings: Settings) -> int:

@@ -113,6 +113,8 @@ def _add_memory_commands(commands: Any) -> None:
     recall.add_argument("--max-tokens", type=int, default=800, help="how long the answer may be (default: %(default)s)")
     recall.add_argument("--topic", help="search only below this topic")
     recall.add_argument("--as-of", metavar="DATE", help="what was true then, for example 2026-03-02")
+    recall.add_argument("--explain", action="store_true", help="show what each score is made of")
+    recall.add_argument("--cursor", help="go on where an earlier answer to the same question ended")
     _json(recall)
 
     remember = _command(commands, "remember", "memories", "remember", "save a fact")

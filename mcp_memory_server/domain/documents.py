@@ -44,7 +44,7 @@ Prior: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
 
 @dataclass(frozen=True)
 class Match:
-    """A document that was found, with its score and what the score is made of."""
+    """A document that was found, with its score, and what that is made of if it was to be explained."""
 
     id: str
     score: float

@@ -131,9 +131,14 @@ def without_repetitions(memories: Iterable[KnownMemory]) -> list[KnownMemory]:
     return [memory for group in by_statement.values() for memory in _merged(group)]
 
 
+def is_alive(memory: KnownMemory, now: datetime) -> bool:
+    """Tell whether a memory has not expired."""
+    return memory.expires_at is None or now < memory.expires_at
+
+
 def alive(memories: Iterable[KnownMemory], now: datetime) -> list[KnownMemory]:
     """Return the memories that have not expired."""
-    return [memory for memory in memories if memory.expires_at is None or now < memory.expires_at]
+    return [memory for memory in memories if is_alive(memory, now)]
 
 
 def under_topic(memories: Iterable[KnownMemory], prefix: str) -> list[KnownMemory]:

@@ -16,8 +16,8 @@ ACCESS_WEIGHT, MOST_ACCESS = 0.02, 0.1
 """How much one gains that is often told, and at the most: what was told once must not be told for ever."""
 TURN_WEIGHT = 0.9
 """What was said in passing, against the same thing saved as a memory."""
-TURN_RECENCY_WEIGHT = 0.05
-TURN_IMPORTANCE_WEIGHT = 0.1
+TURN_RECENCY_WEIGHT, TURN_IMPORTANCE_WEIGHT = 0.01, 0.1
+"""Conversations are asked about their past as often as about yesterday: recency only decides between equals."""
 
 _ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind.CANDIDATE, Kind.PAST)
 

@@ -38,10 +38,11 @@ class SearchIndex(Protocol):
         limit: int,
         only: Collection[str] | None = None,
         prior: Prior | None = None,
+        explain: bool = False,
     ) -> list[Match]:
         """Return the documents that answer the question, best first, at most ``limit``; none if none is close enough.
 
         A question without a telling word ("what is it?") finds nothing. ``only`` names what may be found, what is past
-        too; without it, nothing that is past is found.
+        too; without it, nothing that is past is found. Only to ``explain`` are the parts of scores told.
         """
         ...

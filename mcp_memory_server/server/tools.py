@@ -19,13 +19,17 @@ def memory_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
         max_tokens: int = 800,
         topic: Annotated[str | None, Field(description="only this path, e.g. personal/location")] = None,
         as_of: Annotated[str | None, Field(description="ISO date: what was true then")] = None,
+        cursor: Annotated[str | None, Field(description="from a reply: go on")] = None,
+        explain: bool = False,  # noqa: FBT001, FBT002 - arguments of a tool have names
     ) -> Reply:
-        """Search what is known about the user.
+        """Search what is known about the user and what was said.
 
         Call before answering whatever may depend on them: people, plans, tastes, earlier decisions, "as I told you".
         """
         moment = None if as_of is None else moment_from(as_of)
-        found = await memory.recall.search(identify(), query, max_tokens=max_tokens, topic=topic, as_of=moment)
+        found = await memory.recall.search(
+            identify(), query, max_tokens=max_tokens, topic=topic, as_of=moment, cursor=cursor, explain=explain
+        )
         return found.to_reply()
 
     async def remember_fact(

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mcp_memory_server.domain.answers import Recalled, Recollection, Reply, Status, check_budget, told
 from mcp_memory_server.domain.documents import Match
-from mcp_memory_server.domain.memories import Known, KnownMemory, alive, under_topic
+from mcp_memory_server.domain.memories import Known, KnownMemory, alive, is_alive, under_topic
 from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
@@ -123,6 +123,7 @@ class Recall:
             limit=asked.limit,
             times_told=self._access.of(asked.scope),
             only=_only(asked, past),
+            explain=asked.explain,
         )
         rows = known.by_key if past is None else {**known.by_key, **past.by_key}
         missing = (*known.missing, *(past.missing if past else ()), *missing)
@@ -204,14 +205,13 @@ def _only(asked: _Asked, past: Known | None) -> Callable[[Searchable], Collectio
 
 def _each_once(matches: Sequence[Match], rows: Mapping[str, KnownMemory], now: datetime) -> list[Match]:
     """Return what has not expired, each statement once: the one with a topic speaks for the same text without one."""
-    living = [match for match in matches if match.id not in rows or alive([rows[match.id]], now)]
-    facts = {match.id: rows[match.id] for match in living if match.id in rows and rows[match.id].fact}
-    placed = {memory.fact.fingerprint for memory in facts.values() if memory.fact and memory.topic}
-    said_elsewhere = {
-        document_id
-        for document_id, memory in facts.items()
-        if memory.topic is None and memory.fact and memory.fact.fingerprint in placed
-    }
+    living = [match for match in matches if match.id not in rows or is_alive(rows[match.id], now)]
+    facts = {match.id: fact for match in living if match.id in rows and (fact := rows[match.id].fact) is not None}
+    loose = [document_id for document_id, fact in facts.items() if fact.topic is None]
+    if not loose or len(loose) == len(facts):
+        return living
+    placed = {fact.fingerprint for fact in facts.values() if fact.topic is not None}
+    said_elsewhere = {document_id for document_id in loose if facts[document_id].fingerprint in placed}
     return [match for match in living if match.id not in said_elsewhere]
 
 

@@ -72,6 +72,8 @@ class Searchable:
         self.unread: set[str] = set()
         self.unreadable_turns = 0
         self.has_read_talks = False
+        self._standing_at: datetime | None = None
+        self._standings: dict[str, float] = {}
 
     # What belongs in the index.
 
@@ -87,6 +89,7 @@ class Searchable:
         with self.lock:
             for document_id in ids:
                 self.turns.pop(document_id, None)
+                self._standings.pop(document_id, None)
                 self.index.remove([document_id])
 
     def put_in(self, memories: Sequence[tuple[str, KnownMemory]], vectors: Sequence[bytes | None]) -> None:
@@ -94,6 +97,7 @@ class Searchable:
         with self.lock:
             self.index.add([document_of(*entry) for entry in memories], vectors)
             for document_id, memory in memories:
+                self._standings.pop(document_id, None)
                 if memory.kind is Kind.TURN:
                     self.turns[document_id] = TurnNote(memory.said_at, memory.importance)
 
@@ -149,12 +153,15 @@ class Searchable:
         limit: int,
         times_told: Mapping[str, int],
         only: Callable[["Searchable"], Collection[str]] | None = None,
+        explain: bool = False,
     ) -> tuple[list[Match], Known]:
         """Return what answers the question, best first, and the memories that it refers to."""
         with self.lock:
             prior = self._prior(asked_at, times_told)
             chosen = None if only is None else only(self)
-            found = self.index.search(question, vector, asked_at=asked_at, limit=limit, only=chosen, prior=prior)
+            found = self.index.search(
+                question, vector, asked_at=asked_at, limit=limit, only=chosen, prior=prior, explain=explain
+            )
             return found, self.known
 
     def held(self, moment: datetime, rows: Mapping[str, KnownMemory]) -> set[str]:
@@ -164,15 +171,24 @@ class Searchable:
 
     def _prior(self, now: datetime, times_told: Mapping[str, int]) -> Prior:
         rows = self.known.by_key
+        # How a memory stands changes over days: it is worked out once an hour, when it is first found.
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        if self._standing_at != hour:
+            self._standing_at, self._standings = hour, {}
 
         def factor(document_id: str) -> float:
-            if (turn := self.turns.get(document_id)) is not None:
-                return standing_of_turn(turn.at, turn.importance, now)
-            if (memory := rows.get(document_id)) is not None:
-                return standing(memory, now) * liking(times_told.get(memory.id, 0))
-            return 1.0
+            if (known := self._standings.get(document_id)) is None:
+                known = self._standings[document_id] = self._standing(document_id, hour)
+            memory = rows.get(document_id) if times_told else None
+            return known if memory is None else known * liking(times_told.get(memory.id, 0))
 
         return lambda ids: [factor(document_id) for document_id in ids]
+
+    def _standing(self, document_id: str, now: datetime) -> float:
+        if (turn := self.turns.get(document_id)) is not None:
+            return standing_of_turn(turn.at, turn.importance, now)
+        memory = self.known.by_key.get(document_id)
+        return 1.0 if memory is None else standing(memory, now)
 
 
 def turn_document(place: TurnPlace) -> str:

@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 3.0
 INDEXED_AT_ONCE = 100
 SESSIONS_AT_ONCE = 8
 LISTED_AGAIN_SECONDS = 5.0
-"""After the sessions were listed, the list may for a moment have missed one that was just begun."""
+"""So long after the sessions were first listed, they are listed again with each question."""
 
 TURNS_NOT_READ = "what was said in conversations of the last moments could not be read"
 STILL_BEING_READ = "some of it is still being indexed: ask again in a moment"
@@ -57,12 +57,16 @@ class SearchableMemories:
         reembedding: Reembedding,
         background: Background,
         now: Callable[[], datetime],
+        *,
+        lists_late: bool = True,
     ) -> None:
+        """A table that ``lists_late`` may for a moment not list a session that was just begun."""
         self._new_index = new_index
         self._turns = turns
         self._reembedding = reembedding
         self._background = background
         self._now = now
+        self._lists_late = lists_late
         self._lock = Lock()
         self._users: OrderedDict[str, _User] = OrderedDict()
         self._documents = 0
@@ -156,7 +160,7 @@ class SearchableMemories:
         sessions = await self._turns.sessions(scope)
         searchable = user.searchable
         searchable.unread |= {session for session in sessions if session not in searchable.sessions}
-        if not searchable.has_read_talks and (has_announced or sessions):
+        if self._lists_late and not searchable.has_read_talks and (has_announced or sessions):
             user.listed_again_until = time.monotonic() + LISTED_AGAIN_SECONDS
         searchable.has_read_talks = True
 

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
+from mcp_memory_server.addresses import SqliteTable, parse_table
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
@@ -72,7 +73,10 @@ async def open_memory(
     try:
         items = table if metrics is None else measured_table(settings, table, metrics)
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
-        async with _running(items, beside, embedder, now=now, metrics=metrics, at_once=at_once) as memory:
+        lists_late = not isinstance(parse_table(settings.table), SqliteTable)
+        async with _running(
+            items, beside, embedder, now=now, metrics=metrics, at_once=at_once, lists_late=lists_late
+        ) as memory:
             yield memory
     finally:
         for stores in opened:
@@ -135,8 +139,9 @@ async def _running(
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None,
     at_once: bool = False,
+    lists_late: bool = True,
 ) -> AsyncGenerator[Memory]:
-    searching = searching_over(table, embedder, now)
+    searching = searching_over(table, embedder, now, lists_late=lists_late)
     sessions = _Sessions(table, beside, searching, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong
         sessions().delivery.wake()

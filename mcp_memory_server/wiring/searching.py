@@ -33,7 +33,9 @@ class Searching:
         await self.background.close(self.access.write)
 
 
-def searching_over(table: ItemTable, embedder: Embedder | None, now: Callable[[], datetime]) -> Searching:
+def searching_over(
+    table: ItemTable, embedder: Embedder | None, now: Callable[[], datetime], *, lists_late: bool = True
+) -> Searching:
     """Put it together over a table and a model that are open already."""
     embeddings, background = Embeddings(embedder), Background()
     turns = PastTurns(table, embeddings.model)
@@ -42,7 +44,7 @@ def searching_over(table: ItemTable, embedder: Embedder | None, now: Callable[[]
         embeddings,
         KnownMemories(table, embeddings.model),
         turns,
-        SearchableMemories(new_search_index, turns, reembedding, background, now),
+        SearchableMemories(new_search_index, turns, reembedding, background, now, lists_late=lists_late),
         AccessCounts(table, background, now),
         reembedding,
         background,

@@ -172,7 +172,7 @@ def test_a_prior_changes_the_order() -> None:
 
 
 def test_a_score_is_the_sum_of_its_parts() -> None:
-    match = ask(index_of(ANNA), "Where does Anna live?")[0]
+    match = ask(index_of(ANNA), "Where does Anna live?", explain=True)[0]
 
     assert match.score == pytest.approx(sum(match.parts.values()), abs=1e-3)
 

@@ -2,7 +2,8 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from mcp_memory_server.adapters.built_in.postings import Postings
 
@@ -16,27 +17,42 @@ def repetitions_last(places: Mapping[int, int], limit: int, postings: Postings) 
     """Return the places of the first rows, but of those that repeat an earlier one behind all others."""
     told: list[int] = []
     again: list[int] = []
-    # By their number of terms: only texts of about the same length can say the same.
-    by_length: defaultdict[int, list[frozenset[int]]] = defaultdict(list)
+    texts = _Texts(postings)
     for row, place in places.items():
-        terms = frozenset(postings.text_terms(row))
-        if any(_same(terms, earlier, postings) for length in _lengths(terms) for earlier in by_length.get(length, ())):
+        if texts.repeats(frozenset(postings.text_terms(row))):
             again.append(place)
             continue
-        by_length[len(terms)].append(terms)
         told.append(place)
         if len(told) == limit:
             break
     return [*told, *again][:limit]
 
 
-def _lengths(terms: frozenset[int]) -> range:
-    """Return how many terms a text has that could say the same as these."""
-    if len(terms) < FEWEST:
-        return range(0)
-    return range(math.ceil(SAME * len(terms)), math.floor(len(terms) / SAME) + 1)
+class _Texts:
+    """Texts by their terms. A short one repeats another only if all terms are the same, which is looked up."""
 
+    def __init__(self, postings: Postings) -> None:
+        self._postings = postings
+        self._all: set[frozenset[int]] = set()
+        self._long: defaultdict[int, list[frozenset[int]]] = defaultdict(list)
 
-def _same(one: frozenset[int], other: frozenset[int], postings: Postings) -> bool:
-    shared = len(one & other)
-    return shared >= SAME * (len(one) + len(other) - shared) and not any(map(postings.is_number, one ^ other))
+    def repeats(self, terms: frozenset[int]) -> bool:
+        """Tell whether a text says the same as an earlier one; if not, later ones are held against it."""
+        if len(terms) < FEWEST:
+            return False
+        if terms in self._all:
+            return True
+        if len(terms) * (1 - SAME) >= 1 and any(map(partial(self._same, terms), self._about_as_long(terms))):
+            return True
+        self._all.add(terms)
+        self._long[len(terms)].append(terms)
+        return False
+
+    def _about_as_long(self, terms: frozenset[int]) -> Iterator[frozenset[int]]:
+        for length in range(math.ceil(SAME * len(terms)), math.floor(len(terms) / SAME) + 1):
+            yield from self._long.get(length, ())
+
+    def _same(self, one: frozenset[int], other: frozenset[int]) -> bool:
+        shared = len(one & other)
+        is_same = shared >= SAME * (len(one) + len(other) - shared)
+        return is_same and not any(map(self._postings.is_number, one ^ other))

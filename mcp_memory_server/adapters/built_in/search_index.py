@@ -40,8 +40,8 @@ NAMED = 0.2
 """A question that names somebody who speaks here asks for something that is here: so much lower is the floor."""
 FAR_BEHIND = 0.3
 """A document with less than this share of the best score is no answer."""
-REORDERED = 5
-"""Priors and repetitions are looked at among this many times the limit."""
+REORDERED, FEWEST_REORDERED = 2, 60
+"""Priors and repetitions are looked at among this many times the limit, and among so many at least."""
 
 _STEPS = 255
 
@@ -96,6 +96,7 @@ class BuiltInSearchIndex:
         limit: int,
         only: Collection[str] | None = None,
         prior: Prior | None = None,
+        explain: bool = False,
     ) -> list[Match]:
         """See the port."""
         known = vector if self._documents.vectors.dimensions else None
@@ -109,7 +110,7 @@ class BuiltInSearchIndex:
         parts = self._scored(rows, asked, found)
         if not asked.asks_only_for_a_time and self._closeness(asked, parts, found).max() < self._floor(asked):
             return []
-        return self._best(rows, parts, limit, prior)
+        return self._best(rows, parts, limit, prior, explain=explain)
 
     def _floor(self, asked: _Question) -> float:
         if asked.is_judged_by_words:
@@ -177,16 +178,17 @@ class BuiltInSearchIndex:
             near = np.maximum(near, scoring.nearness_in_time(moments, span.start.timestamp(), span.end.timestamp()))
         return near
 
-    def _best(self, rows: Rows, parts: Parts, limit: int, prior: Prior | None) -> list[Match]:
-        scores = parts.total()
-        places = _highest(scores, REORDERED * limit)
+    def _best(self, rows: Rows, parts: Parts, limit: int, prior: Prior | None, *, explain: bool) -> list[Match]:
+        totals, ids = parts.total(), self._documents.ids
+        places = _highest(totals, max(REORDERED * limit, FEWEST_REORDERED)).tolist()
+        names, values = [ids[row] for row in rows[places].tolist()], totals[places].tolist()
         if prior is not None:
-            scores[places] *= np.asarray(prior([self._documents.ids[row] for row in rows[places]]), np.float32)
-        ids = self._documents.ids
-        order = sorted(places.tolist(), key=lambda place: (-scores[place], ids[rows[place]]))
-        good = [place for place in order if scores[place] >= FAR_BEHIND * scores[order[0]]]
-        told = repetitions_last({int(rows[place]): place for place in good}, limit, self._documents.postings)
-        return [Match(ids[rows[place]], float(scores[place]), parts.at(place)) for place in told]
+            values = [value * factor for value, factor in zip(values, prior(names), strict=True)]
+        order = sorted(range(len(places)), key=lambda one: (-values[one], names[one]))
+        good = [one for one in order if values[one] >= FAR_BEHIND * values[order[0]]]
+        by_row = {int(rows[places[one]]): one for one in good}
+        told = repetitions_last(by_row, limit, self._documents.postings)
+        return [Match(names[one], values[one], parts.at(places[one]) if explain else {}) for one in told]
 
 
 def _highest(scores: Numbers, limit: int) -> Rows:
