@@ -37,7 +37,7 @@ def _start(text: str, asked: Collection[str], length: int) -> int:
 
 def _places(text: str, asked: Collection[str]) -> list[tuple[int, str]]:
     # Other forms of a word mostly begin like it. In scripts without spaces words are short, and stand as they are.
-    stems = {word: word if not word.isascii() else word[: max(_SHORTEST_STEM, len(word) - 2)] for word in asked}
+    stems = {word: word if not word.isascii() else word[: max(_SHORTEST_STEM, 2 * len(word) // 3)] for word in asked}
     if not stems:
         return []
     spaced = [stem for stem in stems.values() if stem.isascii()]

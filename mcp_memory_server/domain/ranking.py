@@ -14,8 +14,8 @@ GUESS_WEIGHT = 0.7
 """What might be true, against what was said."""
 ACCESS_WEIGHT, MOST_ACCESS = 0.02, 0.1
 """How much one gains that is often told, and at the most: what was told once must not be told for ever."""
-TURN_WEIGHT = 0.9
-"""What was said in passing, against the same thing saved as a memory."""
+TURN_WEIGHT = 0.8
+"""What was said in passing, against the same thing saved as a memory; a turn also gains by what stands around it."""
 TURN_RECENCY_WEIGHT, TURN_IMPORTANCE_WEIGHT = 0.01, 0.1
 """Conversations are asked about their past as often as about yesterday: recency only decides between equals."""
 

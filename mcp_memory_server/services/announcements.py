@@ -12,7 +12,7 @@ from mcp_memory_server.domain.turns import Turn
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.stamps import announce
 
-ANNOUNCED_FOR_SECONDS = 30 * 60.0
+ANNOUNCED_FOR = timedelta(minutes=30)
 """So long an announcement does. Whoever searches looks for new turns for longer than that."""
 LATE = timedelta(minutes=1)
 """A turn that is older when it is written may lie before others that are known already, and is announced as such."""
@@ -21,8 +21,13 @@ SESSIONS_KNOWN = 10_000
 
 @dataclass(frozen=True)
 class _Announced:
-    at: float
+    at: datetime
+    moment: float
     since: str | None
+
+    def still_does(self, now: datetime, moment: float) -> bool:
+        """Tell whether it is recent by both clocks: one can be set back, the other stops while a machine sleeps."""
+        return abs(now - self.at) < ANNOUNCED_FOR and moment - self.moment < ANNOUNCED_FOR.total_seconds()
 
 
 class Announcements:
@@ -49,15 +54,16 @@ class Announcements:
         Raises:
             TableUnavailableError: It could not be announced. Put the turn once more.
         """
-        moment, is_late = self._monotonic(), self._now() - turn.at > LATE
-        before = self._announced(scope, moment)
+        now, moment = self._now(), self._monotonic()
+        is_late = now - turn.at > LATE
+        before = self._announced(scope, now, moment)
         covers_it = not is_late or (before is not None and before.since is not None and before.since <= turn.id)
         if before is not None and covers_it:
             return
         await self._table.update(announce(scope, self._writer, turn.id if is_late else ""))
         with self._lock:
             since = turn.id if is_late else None if before is None else before.since
-            self._sessions[scope] = _Announced(moment, since)
+            self._sessions[scope] = _Announced(now, moment, since)
             self._sessions.move_to_end(scope)
             while len(self._sessions) > SESSIONS_KNOWN:
                 self._sessions.popitem(last=False)
@@ -69,7 +75,7 @@ class Announcements:
         if before is not None:
             await self._table.update(announce(scope, self._writer, before.since or "", is_over=True))
 
-    def _announced(self, scope: Scope, moment: float) -> _Announced | None:
+    def _announced(self, scope: Scope, now: datetime, moment: float) -> _Announced | None:
         with self._lock:
             before = self._sessions.get(scope)
-        return before if before is not None and moment - before.at < ANNOUNCED_FOR_SECONDS else None
+        return before if before is not None and before.still_does(now, moment) else None

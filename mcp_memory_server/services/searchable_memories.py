@@ -178,7 +178,7 @@ class SearchableMemories:
         room = MOST_DOCUMENTS - len(searchable.index)
         user.has_too_many = user.has_too_many or len(new) > room
         await self._index(scope, searchable, [(turn_document(turn.place), turn.memory) for turn in new[: max(room, 0)]])
-        if followed is None:
+        if followed is None or not followed.last:  # later on only the end of it is read, again and again
             searchable.unreadable_turns += read.unreadable
         searchable.has_read(session_id, read.turns, self._now())
 

@@ -81,7 +81,20 @@ def test_recall_finds_and_tells_what_did_not_fit(run: Run) -> None:
     found = run("recall", "friends in Lisbon", "--max-tokens", "100")
 
     assert 1 <= len(found.rows) < 9
-    assert found.err == f"{9 - len(found.rows)} more did not fit into 100 tokens; --max-tokens shows more\n"
+    told = f"{9 - len(found.rows)} more did not fit into 100 tokens; --max-tokens shows more"
+    assert found.err.startswith(told)
+    cursor = found.err.split()[-3]
+    onwards = run("recall", "friends in Lisbon", "--cursor", cursor)
+    assert len({row[0] for row in [*found.rows, *onwards.rows]}) == 9
+
+
+def test_recall_explains_its_scores(run: Run) -> None:
+    run(*LISBON)
+
+    (row,) = run("recall", "Where does Ana live?", "--explain").rows
+
+    assert row[4].startswith("score ")
+    assert "meaning" in row[4]
 
 
 def test_recall_takes_a_topic_and_a_date(run: Run) -> None:

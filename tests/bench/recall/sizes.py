@@ -28,11 +28,13 @@ AT_ONCE = 200
 TURNS_A_SESSION = 50
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
-WHO = "Ana Ben Clara Dora Emil Finn Greta Hugo Ida Jonas Kira Leo Mara Nils Olga Paul Rosa Sven Tara Udo".split()
-DID = "bought sold repaired painted lost found borrowed photographed cleaned measured cooked planted sketched".split()
-WHAT = "bicycle piano tent camera lamp kayak ladder violin toaster carpet telescope drill sofa kettle globe".split()
-WHERE = "Porto Bern Lyon Oslo Turin Ghent Graz Malmo Cork Bilbao Split Tartu Brno Patras Vigo".split()
-SYLLABLES = "ka lo mi ra te vu zo ni pe sha dru gle fro bi".split()
+WORDS = {
+    "who": "Ana Ben Clara Dora Emil Finn Greta Hugo Ida Jonas Kira Leo Mara Nils Olga Paul Rosa Sven Tara Udo",
+    "did": "bought sold repaired painted lost found borrowed photographed cleaned measured cooked planted sketched",
+    "what": "bicycle piano tent camera lamp kayak ladder violin toaster carpet telescope drill sofa kettle globe",
+    "where": "Porto Bern Lyon Oslo Turin Ghent Graz Malmo Cork Bilbao Split Tartu Brno Patras Vigo",
+    "syllables": "ka lo mi ra te vu zo ni pe sha dru gle fro bi",
+}
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,10 @@ async def measure(kind: str, memories: int) -> Figures:
 def sentence(number: int) -> str:
     """Return a sentence with a word that few others have."""
     draw = random.Random(number)
-    rare = "".join(draw.choices(SYLLABLES, k=3))
-    what = f"{draw.choice(DID)} a {rare} {draw.choice(WHAT)} in {draw.choice(WHERE)}"
-    return f"{draw.choice(WHO)} {what} for {draw.randint(2, 900)} euros, number {number}."
+    words = {kind: draw.choice(choices.split()) for kind, choices in WORDS.items()}
+    rare = "".join(draw.choices(WORDS["syllables"].split(), k=3))
+    what = f"{words['did']} a {rare} {words['what']} in {words['where']}"
+    return f"{words['who']} {what} for {draw.randint(2, 900)} euros, number {number}."
 
 
 def question(number: int) -> str:
@@ -110,7 +113,7 @@ async def _in_process(table: Path, memories: int) -> tuple[float, float, float, 
     before = _resident()
     async with open_memory(Settings(table=f"sqlite://{table}", user=USER)) as memory:
         started = time.perf_counter()
-        while (await memory.recall.search(ME, question(0))).missing:
+        while (await memory.recall.search(ME, question(0))).missing:  # noqa: ASYNC110 - an index tells nobody
             await asyncio.sleep(0.05)
         build = time.perf_counter() - started
         megabytes = _resident() - before
@@ -127,7 +130,7 @@ async def _timed(memory: Memory, asked: str) -> float:
 async def _over_stdio(table: Path, memories: int) -> tuple[float, float]:
     draw = random.Random(2)
     async with Client(noop()) as floor, Client(ours(table)) as server:
-        while "missing" in ((await server.call_tool("recall", {"query": question(0)})).structured_content or {}):
+        while await _is_incomplete(server):  # noqa: ASYNC110 - an index tells nobody
             await asyncio.sleep(0.2)
         timed = {
             "no-op": lambda: floor.call_tool("noop", {}),
@@ -135,6 +138,11 @@ async def _over_stdio(table: Path, memories: int) -> tuple[float, float]:
         }
         times = await median_times(timed, ROUNDS)
     return times["recall"], times["no-op"]
+
+
+async def _is_incomplete(server: Client) -> bool:
+    result = await server.call_tool("recall", {"query": question(0)})
+    return "missing" in (result.structured_content or {})
 
 
 async def texts_a_second() -> float:

@@ -1,4 +1,4 @@
-"""The same questions through the real `recall` tool: conversations come in as a transcript, answers go out as replies."""
+"""The same questions through the real `recall` tool: conversations come in as transcripts, answers as replies."""
 
 import json
 import tempfile
