@@ -72,10 +72,12 @@ async def test_appending_to_a_session_at_hand_is_one_request_to_redis_and_one_wr
     assert asked == Asked(redis=["APPEND"], table=["PutItem"])
 
 
-async def test_appending_to_a_new_session_is_one_query_and_one_write(counted: Counted, scope: Scope) -> None:
+async def test_appending_to_a_new_session_is_one_query_one_write_and_one_announcement(
+    counted: Counted, scope: Scope
+) -> None:
     asked = await counted.asked(lambda: counted.conversations.append(scope, HELLO))
 
-    assert asked.table == ["Query", "TransactWriteItems"]
+    assert asked.table == ["Query", "TransactWriteItems", "UpdateItem"]
 
 
 async def test_a_burst_of_appends_writes_the_counters_twice(engines: Engines) -> None:

@@ -35,6 +35,7 @@ async def counted(memory: Memory, anna: Scope) -> dict[str, object]:
 async def test_a_hundred_answers_cost_one_write(table: SqliteItemTable, anna: Scope, clock: FakeClock) -> None:
     watched = WatchedTable(table)
     async with running(watched.as_table, now=clock) as memory:
+        await memory.recall.search(anna, "cat")  # loads the model, so that the fact gets its vector with its write
         learned = await memory.facts.learn(anna, Statement("Anna has a cat"))
         await memory.recall.search(anna, "cat")
         watched.calls.clear()
