@@ -16,15 +16,21 @@ ROOT = Path(__file__).parents[2]
 USER = "ana"
 
 
-def environment(table: Path) -> dict[str, str]:
-    own = {"MCP_MEMORY_TABLE": f"sqlite://{table}", "MCP_MEMORY_USER": USER, "PYTHONPATH": str(ROOT)}
+def environment(table: str) -> dict[str, str]:
+    own = {"MCP_MEMORY_TABLE": table, "MCP_MEMORY_USER": USER, "PYTHONPATH": str(ROOT)}
     return {**os.environ, **own}
+
+
+def server_on(table: str, *arguments: str) -> StdioServerParameters:
+    """Return how a server on this table is started."""
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "mcp_memory_server", *arguments], env=environment(table)
+    )
 
 
 @asynccontextmanager
 async def served(table: Path) -> AsyncGenerator[Client]:
-    parameters = StdioServerParameters(command=sys.executable, args=["-m", "mcp_memory_server"], env=environment(table))
-    async with Client(parameters) as client:
+    async with Client(server_on(f"sqlite://{table}")) as client:
         yield client
 
 

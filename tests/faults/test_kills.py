@@ -57,7 +57,7 @@ async def test_kill_9_at_random_moments_loses_no_acknowledged_write(tmp_path: Pa
 async def write_until_killed(table: Path, chance: random.Random, first: int) -> list[str]:
     """Let a server acknowledge a random number of writes, kill it a moment later, and return what it acknowledged."""
     server = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mcp_memory_server", env=environment(table), stdin=PIPE, stdout=PIPE
+        sys.executable, "-m", "mcp_memory_server", env=environment(f"sqlite://{table}"), stdin=PIPE, stdout=PIPE
     )
     if server.stdin is None:
         raise AssertionError
