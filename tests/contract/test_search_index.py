@@ -137,6 +137,14 @@ def test_the_named_speaker_comes_first() -> None:
     assert ids(ask(index_of(texts), "What does Clara love, tennis?"))[:1] == ["d2"]
 
 
+def test_who_said_nothing_that_is_left_is_nobody_who_can_be_named() -> None:
+    index = index_of([said(1, "bern lives", speaker=None), said(2, "anna", speaker="Anna")])
+    index.remove(["d2"])
+
+    alone = index_of([said(1, "bern lives", speaker=None)])
+    assert _rounded(ask(index, "what did anna eat for dinner")) == _rounded(ask(alone, "what did anna eat for dinner"))
+
+
 def test_a_question_about_a_time_alone_finds_what_was_said_then() -> None:
     index = index_of([said(29, "We fed the ducks"), said(28, "We bought a lamp"), said(2, "We cut the hedge")])
 

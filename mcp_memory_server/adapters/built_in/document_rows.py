@@ -72,6 +72,7 @@ class DocumentRows:
         self.postings.remove(row)
         self.vectors.put(row, None)
         self.sessions.remove(row, length)
+        self.speakers.remove(row)
         self._total_length -= length
         self._in_language[self._languages[row]] -= 1
         self._past.discard(row)

@@ -27,7 +27,7 @@ SCORED_COMPLETELY = 1_000
 CANDIDATES = 300
 """In a larger one so many are that share the most words, so many that are closest in meaning, and those beside them."""
 
-FLOOR = 0.42
+FLOOR = 0.48
 """Nothing is found unless some document reaches this: the share of the question's words that it holds, plus how much
 closer in meaning it is than any text."""
 FLOOR_OF_WORDS = 0.09
@@ -35,9 +35,11 @@ FLOOR_OF_WORDS = 0.09
 LARGE = 500
 """The more documents there are, the closer the closest is by chance. From so many on the floor holds; with one document
 it is at ``LOWERED`` of it."""
-LOWERED = 0.5
+LOWERED = 0.2
 NAMED = 0.2
 """A question that names somebody who speaks here asks for something that is here: so much lower is the floor."""
+UNHEARD = 0.05
+"""A question of which nobody ever said a word is found by meaning alone, and may be no question at all."""
 FAR_BEHIND = 0.3
 """A document with less than this share of the best score is no answer."""
 REORDERED, FEWEST_REORDERED = 2, 60
@@ -108,14 +110,16 @@ class BuiltInSearchIndex:
         if not len(rows):
             return []
         parts = self._scored(rows, asked, found)
-        if not asked.asks_only_for_a_time and self._closeness(asked, parts, found).max() < self._floor(asked):
+        if not asked.asks_only_for_a_time and self._closeness(asked, parts, found).max() < self._floor(asked, found):
             return []
         return self._best(rows, parts, limit, prior, explain=explain)
 
-    def _floor(self, asked: _Question) -> float:
+    def _floor(self, asked: _Question, found: FoundWords) -> float:
         if asked.is_judged_by_words:
             return FLOOR_OF_WORDS
         floor = FLOOR * (LOWERED + (1 - LOWERED) * min(1, math.log(len(self)) / math.log(LARGE)))
+        if not found.known:
+            floor += UNHEARD
         return floor - NAMED if self._documents.speakers.are_named(asked.text) else floor
 
     def _closeness(self, asked: _Question, parts: Parts, found: FoundWords) -> Numbers:

@@ -18,11 +18,18 @@ class Speakers:
         self.number_of = np.empty(0, np.int32)
         self._numbers: dict[str, int] = {}
         self._names: list[frozenset[str]] = [frozenset()]
+        self._documents = [0]
 
     def put(self, row: int, speaker: str | None) -> None:
         """Write who said a row."""
         self.number_of = with_room(self.number_of, row)
-        self.number_of[row] = UNKNOWN if speaker is None else self._number(speaker)
+        number = UNKNOWN if speaker is None else self._number(speaker)
+        self.number_of[row] = number
+        self._documents[number] += 1
+
+    def remove(self, row: int) -> None:
+        """Forget who said a row. Who said nothing else is nobody here any more."""
+        self._documents[self.number_of[row]] -= 1
 
     def asked_for(self, question: str) -> Numbers:
         """Return 1 for each speaker whom the question asks about, by number, and 0 for the others."""
@@ -37,10 +44,12 @@ class Speakers:
     def are_named(self, question: str) -> bool:
         """Tell whether the question names one of the speakers by name. "I" and "you" are no names."""
         words = set(words_of(question)) - {USER, ASSISTANT}
-        return any(not words.isdisjoint(names) for names in self._names)
+        speaking = zip(self._names, self._documents, strict=True)
+        return any(documents and not words.isdisjoint(names) for names, documents in speaking)
 
     def _number(self, speaker: str) -> int:
         number = self._numbers.setdefault(speaker, len(self._names))
         if number == len(self._names):
             self._names.append(frozenset(words_of(speaker)))
+            self._documents.append(0)
         return number
