@@ -8,7 +8,7 @@ UV      := .engines/uv/bin/uv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format bench bench-conversations bench-recall engines lock clean
+.PHONY: help run test test-slow lint format bench bench-conversations bench-recall bench-sizes engines lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -39,7 +39,10 @@ bench-conversations: engines ## Measure conversations on Redis and DynamoDB Loca
 	$(PYTHON) tests/bench/conversations.py
 
 bench-recall: $(READY) ## Measure what recall finds, on public conversations beside the repository
-	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum
+	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum --nonsense --categories --tool
+
+bench-sizes: $(READY) ## Measure recall with 10,000 and 100,000 memories, over stdio and in process
+	$(PYTHON) -m tests.bench.recall.sizes
 
 engines: $(READY) ## Install the engines that tests run against into .engines
 	@# Without one its tests are skipped, or fail where CI is set: that is for the tests to say.

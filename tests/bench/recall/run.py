@@ -1,16 +1,21 @@
-"""Measures recall on conversations: `python -m tests.bench.recall.run --data FOLDER [--compare NAME ...]`."""
+"""Measures recall on conversations: `python -m tests.bench.recall.run --data FOLDER [--compare NAME ...]`.
+
+In process, the ranking alone; with --tool through the real `recall` tool, and within budgets of tokens.
+"""
 
 import argparse
 import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
 from tests.bench.recall.measures import NAMES, Result, by_category, by_source, gain, judged, macro
 from tests.bench.recall.nonsense import measure_nonsense
 from tests.bench.recall.rankings import RANKINGS
 from tests.bench.recall.stores import DEFAULT_DATA, SOURCES, Store, read_stores
+from tests.bench.recall.through_tool import BUDGETS, DEFAULT, Asked, fair_budgets, measure
 
 Embedded = tuple[Store, Sequence[bytes], Sequence[bytes]]
 """A store with the vectors of its documents and of its questions."""
@@ -28,7 +33,9 @@ def main() -> None:
             print(
                 f"\n{source}, something found: " + ", ".join(f"{kind} {share:.1f} %" for kind, share in kinds.items())
             )
-    if options.categories:
+    if options.tool:
+        _show_tool(asyncio.run(measure([store for store, *_ in stores])), categories=options.categories)
+    elif options.categories:
         _table(by_category(base))
 
 
@@ -39,6 +46,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--compare", nargs="*", default=[], choices=[name for name in RANKINGS if name != "ours"])
     parser.add_argument("--categories", action="store_true", help="show the figures of ours by category")
     parser.add_argument("--nonsense", action="store_true", help="ask what nothing answers")
+    parser.add_argument("--tool", action="store_true", help="also ask through the real tool, and within budgets")
     return parser.parse_args()
 
 
@@ -73,6 +81,16 @@ def _show(name: str, results: list[Result], milliseconds: float, base: list[Resu
     if results is not base and name != "ours":
         difference, low, high = gain(base, results)
         print(f"  ours is better by {difference:+.1f} R@10 [{low:+.1f}, {high:+.1f}]")
+
+
+def _show_tool(answers: Sequence[Asked], *, categories: bool) -> None:
+    results = [asked.result for asked in answers]
+    usual = median(asked.milliseconds_at[DEFAULT] for asked in answers)
+    print(f"\nthrough the tool: {usual:.1f} ms a question within {DEFAULT} tokens")
+    _table({**by_source(results), "MACRO": macro(results)} | (by_category(results) if categories else {}))
+    print(f"\n  evidence within a budget of tokens{'':8}" + "".join(f"{budget:>9,}" for budget in BUDGETS))
+    for name, values in fair_budgets(answers).items():
+        print(f"  {name:42}" + "".join(f"{values[budget]:9.1f}" for budget in BUDGETS))
 
 
 def _table(rows: dict[str, list[float]]) -> None:

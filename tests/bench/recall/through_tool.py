@@ -23,6 +23,7 @@ from tests.bench.recall.stores import Question, Store
 ASKER = Scope("asker")
 LARGEST = 20_000
 BUDGETS = (250, 500, 1_000, 2_000)
+DEFAULT = 1_000
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Asked:
     """How a question was answered: where it stands among others, how long it took, and what fits into each budget."""
 
     result: Result
-    milliseconds: float
+    milliseconds_at: dict[int, float]
     found_at: dict[int, float]
     tokens_at: dict[int, int]
 
@@ -111,25 +112,26 @@ def _lines(documents: Sequence[Document]) -> Iterator[str]:
 
 
 async def _asked(told: Told, store: Store, question: Question) -> Asked:
-    started = time.perf_counter()
-    ids, _ = await _recall(told, question, LARGEST)
-    milliseconds = 1000 * (time.perf_counter() - started)
+    ids, _, _ = await _recall(told, question, LARGEST)
     found: dict[int, float] = {}
     tokens: dict[int, int] = {}
+    times: dict[int, float] = {}
     for budget in BUDGETS:
-        fitting, tokens[budget] = await _recall(told, question, budget)
+        fitting, tokens[budget], times[budget] = await _recall(told, question, budget)
         found[budget] = len(question.evidence.intersection(fitting)) / len(question.evidence)
-    return Asked(judged(store.source, question.category, ids, question.evidence), milliseconds, found, tokens)
+    return Asked(judged(store.source, question.category, ids, question.evidence), times, found, tokens)
 
 
-async def _recall(told: Told, question: Question, budget: int) -> tuple[list[str], int]:
+async def _recall(told: Told, question: Question, budget: int) -> tuple[list[str], int, float]:
+    started = time.perf_counter()
     result = await told.client.call_tool("recall", {"query": question.text, "max_tokens": budget})
+    milliseconds = 1000 * (time.perf_counter() - started)
     reply = result.structured_content or {}
     if result.is_error or reply["status"] != "complete":
         raise SystemExit(f"recall answered {reply}")
     text = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
     ids = [memory.get("from") or told.facts[memory["id"]] for memory in reply["memories"]]
-    return ids, count_tokens(text)
+    return ids, count_tokens(text), milliseconds
 
 
 def _counts(asked: Asked, source: str) -> bool:
