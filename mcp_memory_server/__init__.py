@@ -25,7 +25,7 @@ from mcp_memory_server.errors import (
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.version import __version__
-from mcp_memory_server.wiring import open_memory
+from mcp_memory_server.wiring import count_tokens, open_memory
 
 __all__ = [
     "ConfigurationError",
@@ -55,5 +55,6 @@ __all__ = [
     "Status",
     "UnavailableError",
     "__version__",
+    "count_tokens",
     "open_memory",
 ]

@@ -1,0 +1,200 @@
+"""Saving what agents share: each change is applied to the newest state, and kept here while the memory is away."""
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TypeAlias
+from uuid import uuid4
+
+from agent_plugins.background_loop import BACKGROUND
+from agent_plugins.circuit_breaker import CircuitBreaker
+from agent_plugins.circuits import BreakerRules
+from agent_plugins.session_state import Change, SessionState
+from mcp_memory_server import ConflictError, InvalidRequestError, Memory, Scope, Status
+
+DEADLINE_SECONDS = 5.0
+REST_SECONDS = 1.0
+"""A memory that does not answer is tried again after so long; meanwhile nobody waits for it."""
+MOST_UNSAVED = 1000
+_LONGEST_PAUSE = 0.02
+
+MemorySource: TypeAlias = Callable[[], Awaitable[Memory]]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a change came to. ``complete``: it is in the session memory. ``unavailable``: it is only here, for now.
+
+    ``repeated`` says that the operation had been applied before, and nothing was changed.
+    """
+
+    state: SessionState
+    status: Status
+    repeated: bool = False
+
+
+@dataclass
+class Operation:
+    """Changes that happen together, or not at all. Without any it is a look at the newest state."""
+
+    changes: Sequence[Change]
+    id: str = field(default_factory=lambda: uuid4().hex)
+    by_host: bool = False
+    future: Future[Saved] = field(default_factory=lambda: Future[Saved]())
+    error: Exception | None = None
+    repeated: bool = False
+
+    def applied_to(self, state: SessionState) -> SessionState:
+        """Return the state after this. What cannot be applied leaves it as it is, with the reason in ``error``."""
+        self.error, self.repeated = None, bool(self.changes) and state.has_seen(self.id)
+        if self.repeated or not self.changes:
+            return state
+        try:
+            return self._changed(state).having_seen(self.id)
+        except Exception as error:  # noqa: BLE001 - a change is somebody else's code; its error is told to them alone
+            self.error = error
+            return state
+
+    def settle(self, state: SessionState, status: Status) -> None:
+        """Tell whoever waits, once: a change that is kept here is not told again when it is saved."""
+        if self.future.done() or not self.future.set_running_or_notify_cancel():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(Saved(state, status, self.repeated))
+
+    def _changed(self, state: SessionState) -> SessionState:
+        changed = state
+        for change in self.changes:
+            changed = change(changed)
+        if not self.by_host and changed.environment != state.environment:
+            raise InvalidRequestError("agents cannot change the environment; the host does, with update_environment")
+        try:
+            json.dumps(changed.to_plain(), allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidRequestError(f"what agents share must be plain data: {error}") from None
+        return changed
+
+
+class Saving:
+    """The state of one session as it is known here, and the only way to change it. Safe to use from any thread.
+
+    What is asked for at the same time is written together. A caller that leaves does not stop a write. While the
+    memory does not answer, changes are applied here and wait; when it does, they are applied to what is there then.
+    """
+
+    def __init__(
+        self,
+        memory: MemorySource,
+        scope: Scope,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        came_from_outside: Callable[[SessionState, SessionState], None] = lambda _before, _now: None,
+    ) -> None:
+        self._memory = memory
+        self._scope = scope
+        self._came_from_outside = came_from_outside
+        self._breaker = CircuitBreaker(
+            "session memory", BreakerRules(1, REST_SECONDS, 2 * DEADLINE_SECONDS), monotonic=monotonic
+        )
+        self._lock = Lock()
+        self._queue: list[Operation] = []
+        self._is_draining = False
+        self._unsaved: list[Operation] = []
+        self._stored = SessionState()
+        self.state = SessionState()
+        self.status = Status.UNAVAILABLE
+        self.given_up = 0
+        """Changes that were made here while the memory was away, and could not be applied when it came back."""
+
+    @property
+    def unsaved(self) -> int:
+        """How many changes are only here."""
+        return len(self._unsaved)
+
+    def submit(self, operation: Operation) -> Future[Saved]:
+        """Apply the operation, soon; the answer comes in its future."""
+        with self._lock:
+            self._queue.append(operation)
+            begins, self._is_draining = not self._is_draining, True
+        if begins:
+            BACKGROUND.submit(self._drain())
+        return operation.future
+
+    async def _drain(self) -> None:
+        while True:
+            with self._lock:
+                batch, self._queue = self._queue, []
+                if not batch:
+                    self._is_draining = False
+                    return
+            await self._save(batch)
+
+    async def _save(self, batch: Sequence[Operation]) -> None:
+        permit = self._breaker.ask()
+        if not permit.allowed:
+            self._keep_here(batch)
+            return
+        try:
+            with permit:
+                async with asyncio.timeout(DEADLINE_SECONDS):
+                    await self._exchange([*self._unsaved, *batch])
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, agents go on, and nobody who waits is left hanging
+            logger.warning("the shared state of a session could not be saved: %s", type(error).__name__)
+            self._keep_here(batch)
+
+    async def _exchange(self, operations: Sequence[Operation]) -> None:
+        states = (await self._memory()).states
+        while True:
+            stored = await states.read(self._scope)
+            newest = SessionState.from_plain(stored.value)
+            state = newest
+            for operation in operations:
+                state = operation.applied_to(state)
+            if state is newest:
+                break
+            try:
+                await states.write(self._scope, state.to_plain(), expected_version=stored.version)
+            except ConflictError:
+                await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311
+            else:
+                break
+        self._saved(newest, state, operations)
+
+    def _saved(self, newest: SessionState, state: SessionState, operations: Sequence[Operation]) -> None:
+        before, known = self.state, self._stored
+        self.given_up += sum(1 for operation in self._unsaved if operation.error is not None)
+        self._unsaved = []
+        self._stored = self.state = state
+        self.status = Status.PARTIAL if self.given_up else Status.COMPLETE
+        for operation in operations:
+            operation.settle(state, Status.COMPLETE)
+        if newest != known:
+            self._came_from_outside(before, state)
+
+    def _keep_here(self, batch: Sequence[Operation]) -> None:
+        for operation in batch:
+            self.state = operation.applied_to(self.state)
+            if operation.changes and operation.error is None and not operation.repeated:
+                self._unsaved.append(operation)
+        too_many = max(len(self._unsaved) - MOST_UNSAVED, 0)
+        del self._unsaved[:too_many]
+        self.given_up += too_many
+        self.status = Status.UNAVAILABLE
+        for operation in batch:
+            operation.settle(self.state, Status.UNAVAILABLE)
+        if self._unsaved:
+            asyncio.get_running_loop().call_later(REST_SECONDS, self._try_again)
+
+    def _try_again(self) -> None:
+        if self._unsaved:
+            self.submit(Operation(()))
