@@ -103,7 +103,7 @@ class SharedCircuits(Protocol):
     def follow(self, name: str, adopt: Callable[[SharedView], None]) -> None:
         """Call ``adopt``, from any thread, with how the circuit stands now and whenever another worker changes it.
 
-        It is held weakly, where it is a method: following does not keep a breaker alive.
+        It is a method, and held weakly: following does not keep a breaker alive.
         """
         ...
 

@@ -81,6 +81,11 @@ class StateCoordinator:
         """How many changes are only here, because the session memory did not answer."""
         return self._saving.unsaved
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether something would be lost without this object: changes that are only here, or somebody who watches."""
+        return self.unsaved > 0 or self._saving.is_busy or self._watching.is_running
+
     async def change(self, *changes: Change, operation_id: str | None = None) -> Saved:
         """Apply the changes, all or none, in one write. An operation that was applied before is not applied again.
 

@@ -30,6 +30,11 @@ class Watching:
         self._watchers = 0
         self._watch: Any = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether anybody wants to know."""
+        return self._watch is not None
+
     def begin(self) -> None:
         """Watch; the first one to begin starts it."""
         with self._lock:
