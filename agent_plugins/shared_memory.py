@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import TypeAlias
 from weakref import WeakSet
 
+from agent_plugins.background_loop import BACKGROUND
 from mcp_memory_server import Memory, Settings, UnavailableError, open_memory
 
 CLOSE_SECONDS = 15.0
@@ -22,7 +23,7 @@ class SharedMemory:
     """A memory that is opened when it is first needed, and closed once.
 
     Frameworks run agents in new threads with new event loops, which are gone a moment later. The memory may be awaited
-    from any of them, but is opened and closed on one loop, which lives in a thread of its own.
+    from any of them, but is opened and closed on the one loop that outlives them.
     """
 
     def __init__(self, settings: Settings | None = None, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -30,7 +31,6 @@ class SharedMemory:
         self._settings = settings
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._stack = AsyncExitStack()
         self._opening: Future[Memory] | None = None
         self._failed_at = 0.0
@@ -67,20 +67,16 @@ class SharedMemory:
         """Finish what was begun, and close the memory, unless someone else opened it. Twice is harmless."""
         with self._lock:
             was_closed, self._is_closed = self._is_closed, True
-            loop = self._loop
-        if was_closed or loop is None:
-            return
-        with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(self._stack.aclose(), loop).result(CLOSE_SECONDS)
-        loop.call_soon_threadsafe(loop.stop)
+        if not was_closed and self._opening is not None:
+            with suppress(TimeoutError):
+                BACKGROUND.wait_for(BACKGROUND.submit(self._stack.aclose()), CLOSE_SECONDS)
 
     def _opened(self) -> "Future[Memory]":
         with self._lock:
             if self._is_closed:
                 raise UnavailableError("the memory of these agents was closed; make a new plugin")
             if self._opening is None or self._may_try_again(self._opening):
-                self._loop = self._loop or _started_loop()
-                self._opening = asyncio.run_coroutine_threadsafe(self._open(), self._loop)
+                self._opening = BACKGROUND.submit(self._open())
             return self._opening
 
     def _may_try_again(self, opening: "Future[Memory]") -> bool:
@@ -113,19 +109,6 @@ def shared_memory(source: Source = None) -> SharedMemory:
         if known is None or known.is_closed:
             known = _by_settings[source] = SharedMemory(source)
         return known
-
-
-def _started_loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-
-    def run() -> None:
-        try:
-            loop.run_forever()
-        finally:
-            loop.close()
-
-    threading.Thread(target=run, name="memory-plugin", daemon=True).start()
-    return loop
 
 
 def _close_all() -> None:
