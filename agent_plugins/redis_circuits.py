@@ -31,7 +31,9 @@ SPACE = "agent-plugins"
 TIMEOUT_SECONDS = 0.25
 AWAY_SECONDS = 2.0
 """A Redis that did not answer is not asked again for so long: nobody waits for it at every probe."""
-LISTEN_SECONDS = 1.0
+LISTEN_SECONDS = 0.25
+LOOK_AGAIN_SECONDS = 10.0
+"""So often a worker asks how things stand: a connection that is dead without having been closed tells nothing."""
 LIFE_SECONDS = 24 * 3600
 MOST_WAITING = 1000
 
@@ -163,9 +165,12 @@ class RedisCircuits:
             try:
                 with self._client.pubsub(ignore_subscribe_messages=True) as news:
                     news.subscribe(self._channel)
-                    self._catch_up()
+                    look_at = self._monotonic()
                     while not self._is_closed.is_set():
-                        message: Any = news.get_message(timeout=LISTEN_SECONDS)
+                        if self._monotonic() >= look_at:
+                            look_at = self._monotonic() + LOOK_AGAIN_SECONDS
+                            self._catch_up()
+                        message = news.get_message(timeout=LISTEN_SECONDS)
                         if message is not None:
                             self._heard(message["data"])
             except _FOREIGN_ERRORS as error:
