@@ -109,6 +109,7 @@ class Saving:
         self._lock = Lock()
         self._queue: list[Operation] = []
         self._is_draining = False
+        self._tries_again = False
         self._unsaved: list[Operation] = []
         self._stored = SessionState()
         self.state = SessionState()
@@ -181,10 +182,10 @@ class Saving:
         self._unsaved = []
         self._stored = self.state = state
         self.status = Status.PARTIAL if self.given_up else Status.COMPLETE
-        for operation in operations:
-            operation.settle(state, Status.COMPLETE)
         if newest != known:
             self._came_from_outside(before, state)
+        for operation in operations:
+            operation.settle(state, Status.COMPLETE)
 
     def _keep_here(self, batch: Sequence[Operation]) -> None:
         for operation in batch:
@@ -197,9 +198,11 @@ class Saving:
         self.status = Status.UNAVAILABLE
         for operation in batch:
             operation.settle(self.state, Status.UNAVAILABLE)
-        if self._unsaved:
+        if self._unsaved and not self._tries_again:
+            self._tries_again = True
             asyncio.get_running_loop().call_later(REST_SECONDS, self._try_again)
 
     def _try_again(self) -> None:
+        self._tries_again = False
         if self._unsaved:
             self.submit(Operation(()))

@@ -84,7 +84,12 @@ class StateCoordinator:
     @property
     def is_in_use(self) -> bool:
         """Whether something would be lost without this object: changes that are only here, or somebody who watches."""
-        return self.unsaved > 0 or self._saving.is_busy or self._watching.is_running
+        return self.unsaved > 0 or self._saving.is_busy or self.is_watched
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the state here is kept as new as it is anywhere."""
+        return self._watching.is_running
 
     async def change(self, *changes: Change, operation_id: str | None = None) -> Saved:
         """Apply the changes, all or none, in one write. An operation that was applied before is not applied again.
@@ -175,7 +180,9 @@ class StateCoordinator:
 
     async def close(self) -> None:
         """Stop watching, and try once more to save what is only here."""
-        self._watching.stop()
+        ended = self._watching.stop()
+        if ended is not None:
+            await asyncio.wrap_future(ended)
         if self.unsaved:
             await self.refresh()
 

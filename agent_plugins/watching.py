@@ -3,7 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import aclosing
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, cast
 
@@ -14,6 +16,14 @@ from mcp_memory_server import MemoryServerError, Scope
 PAUSE_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """One that runs: it is asked to stop, and says when it has."""
+
+    stop: Future[None]
+    ended: Future[None]
 
 
 class Watching:
@@ -28,7 +38,8 @@ class Watching:
         self._changed = changed
         self._lock = Lock()
         self._watchers = 0
-        self._watch: Any = None
+        self._watch: _Watch | None = None
+        self._ended: Future[None] | None = None
 
     @property
     def is_running(self) -> bool:
@@ -40,24 +51,33 @@ class Watching:
         with self._lock:
             self._watchers += 1
             if self._watch is None:
-                self._watch = BACKGROUND.submit(self._run())
+                stop: Future[None] = Future()
+                self._watch = _Watch(stop, BACKGROUND.submit(self._run(stop)))
 
     def end(self) -> None:
         """Watch no longer; the last one to end stops it."""
         with self._lock:
             self._watchers -= 1
-            is_last = self._watchers <= 0
+            is_last = self._watchers == 0
         if is_last:
             self.stop()
 
-    def stop(self) -> None:
-        """Stop, whoever has begun."""
+    def stop(self) -> Future[None] | None:
+        """Stop, whoever has begun. What is returned tells when nothing runs any more; None if nothing ran."""
         with self._lock:
             watch, self._watch, self._watchers = self._watch, None, 0
-        if watch is not None:
-            watch.cancel()
+            if watch is not None:
+                watch.stop.set_result(None)
+                self._ended = watch.ended
+            return self._ended
 
-    async def _run(self) -> None:
+    async def _run(self, stop: Future[None]) -> None:
+        watching = asyncio.create_task(self._watch_on())
+        await asyncio.wrap_future(stop)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+    async def _watch_on(self) -> None:
         while True:
             try:
                 states = (await self._memory()).states
