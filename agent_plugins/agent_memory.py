@@ -27,10 +27,10 @@ from mcp_memory_server import (
 
 R = TypeVar("R")
 
-READ_SECONDS = 3.0
+READ_SECONDS = 2.0
 WRITE_SECONDS = 10.0
-RULES = BreakerRules(threshold=3, rest=5.0)
-"""A memory that hangs costs its patience three times, not at every step of an agent."""
+RULES = BreakerRules(threshold=2, rest=5.0)
+"""A memory that hangs costs its patience twice, not at every step of an agent."""
 MOST_UNSAVED = 100
 MOST_SESSIONS = 1000
 LONGEST_TURN = 600
@@ -131,7 +131,7 @@ class AgentMemory:
     ) -> None:
         """Note a call of a tool. It is written later; what cannot be is given up."""
         try:
-            memory = await self.shared.get()
+            memory = await self._opened()
             memory.tool_log.record(scope, name, inputs, output, duration=timedelta(seconds=seconds), status=status)
         except MemoryServerError as error:
             logger.warning("a call of a tool is not logged: %s", error)
@@ -153,7 +153,7 @@ class AgentMemory:
         with self._circuit.ask() as permit:
             try:
                 async with asyncio.timeout(self._read_seconds):
-                    return await work(await self.shared.get())
+                    return await work(await self._opened())
             except (TimeoutError, UnavailableError) as error:
                 raise _unavailable(error) from error
             except MemoryServerError:
@@ -163,10 +163,16 @@ class AgentMemory:
                 logger.exception("the memory failed")
                 raise UnavailableError(f"an internal error of the memory ({type(error).__name__})") from error
 
+    async def _opened(self) -> Memory:
+        try:
+            return await self.shared.get()
+        except MemoryServerError as error:  # it is tried again later, so nothing is lost for good
+            raise UnavailableError(f"the memory could not be opened: {error}") from error
+
     async def _saved(self, scope: Scope, unsaved: _Unsaved) -> None:
         try:
             async with asyncio.timeout(self._write_seconds):
-                memory = await self.shared.get()
+                memory = await self._opened()
                 await memory.conversations.append(scope, unsaved.turn, operation_id=unsaved.operation_id)
         except TimeoutError as error:
             raise _unavailable(error) from error

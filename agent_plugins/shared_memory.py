@@ -4,17 +4,18 @@ import asyncio
 import atexit
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from concurrent.futures import thread as executors
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import TypeAlias
 from weakref import WeakSet
 
 from agent_plugins.background_loop import BACKGROUND
 from mcp_memory_server import Memory, Settings, UnavailableError, open_memory
 
-CLOSE_SECONDS = 15.0
+CLOSE_SECONDS = 30.0
+"""Longer than a memory tries to bring to its table what still waits."""
 RETRY_SECONDS = 5.0
 """A memory that could not be opened is tried again no sooner: agents ask for it at every step."""
 
@@ -65,11 +66,12 @@ class SharedMemory:
 
     def close(self) -> None:
         """Finish what was begun, and close the memory, unless someone else opened it. Twice is harmless."""
+        _wait_for([self._closing()])
+
+    def _closing(self) -> "Future[None] | None":
         with self._lock:
             was_closed, self._is_closed = self._is_closed, True
-        if not was_closed and self._opening is not None:
-            with suppress(TimeoutError):
-                BACKGROUND.wait_for(BACKGROUND.submit(self._stack.aclose()), CLOSE_SECONDS)
+            return None if was_closed or self._opening is None else BACKGROUND.submit(self._stack.aclose())
 
     def _opened(self) -> "Future[Memory]":
         with self._lock:
@@ -111,9 +113,12 @@ def shared_memory(source: Source = None) -> SharedMemory:
         return known
 
 
+def _wait_for(closing: "Iterable[Future[None] | None]") -> None:
+    wait([future for future in closing if future is not None], CLOSE_SECONDS)
+
+
 def _close_all() -> None:
-    for shared in list(_not_closed):
-        shared.close()
+    _wait_for([shared._closing() for shared in list(_not_closed)])  # pyright: ignore[reportPrivateUsage]
 
 
 def _close_all_at_exit() -> None:
