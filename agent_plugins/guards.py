@@ -12,68 +12,17 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from threading import Lock
 from typing import Any
 
 from agent_plugins.fenced import fenced
-from mcp_memory_server import InvalidRequestError
+from agent_plugins.lock_watch import LockWatch
+from agent_plugins.runaways import Finding, GuardRules, Runaway
 
-REPEATS = 3
-STOP_AFTER = 6
-LOOKING_BACK = 30
-ROUNDS = 2
+__all__ = ["Finding", "GuardRules", "Guards", "Runaway"]
+
 LONGEST_CIRCLE = 5
 MOST_HANDOFFS = 100
-LOCK_SECONDS = 60.0
-
-
-class Runaway(StrEnum):
-    """What can go wrong without anything failing."""
-
-    REPEATED_CALL = "repeated_call"
-    HANDOFF_CIRCLE = "handoff_circle"
-    OVER_BUDGET = "over_budget"
-    LOCK_NOT_RELEASED = "lock_not_released"
-    DEADLOCK = "deadlock"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What was noticed. The message is one for the model; ``stop`` says that going on as before is pointless."""
-
-    kind: Runaway
-    message: str
-    times: int
-    stop: bool = False
-
-
-@dataclass(frozen=True)
-class GuardRules:
-    """From how many equal calls on the model is told, and from how many on they are not made any more.
-
-    A circle of hand-offs is told when it was gone through ``rounds`` times. A lock that is held for longer than
-    ``lock_seconds`` counts as never released.
-    """
-
-    repeats: int = REPEATS
-    stop_after: int = STOP_AFTER
-    looking_back: int = LOOKING_BACK
-    rounds: int = ROUNDS
-    lock_seconds: float = LOCK_SECONDS
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.repeats <= self.stop_after <= self.looking_back or self.rounds < 2 or self.lock_seconds <= 0:
-            raise InvalidRequestError(
-                "guards need 2 ≤ repeats ≤ stop_after ≤ looking_back, rounds of at least 2 and more than 0 lock seconds"
-            )
-
-
-@dataclass
-class _Held:
-    owner: str
-    since: float
-    told: bool = False
 
 
 @dataclass
@@ -90,11 +39,9 @@ class Guards:
 
     def __init__(self, rules: GuardRules | None = None, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.rules = rules or GuardRules()
-        self._monotonic = monotonic
         self._lock = Lock()
         self._seen = self._nothing_seen()
-        self._held: dict[str, _Held] = {}
-        self._waiting: dict[str, str] = {}
+        self._locks = LockWatch(self.rules.lock_seconds, monotonic)
         self._counts: Counter[Runaway] = Counter()
 
     def user_spoke(self) -> None:
@@ -110,12 +57,14 @@ class Guards:
             times = self._seen.calls.count(call)
             if times < self.rules.repeats:
                 return None
-            return self._found(
-                Runaway.REPEATED_CALL,
-                f"You called {fenced(tool)} {times} times with the same arguments. The answer will not change: "
-                "use what you have, change the arguments, or tell the user what is missing.",
-                times,
-                stop=times >= self.rules.stop_after,
+            return self._counted(
+                Finding(
+                    Runaway.REPEATED_CALL,
+                    f"You called {fenced(tool)} {times} times with the same arguments. The answer will not change: "
+                    "use what you have, change the arguments, or tell the user what is missing.",
+                    times,
+                    stop=times >= self.rules.stop_after,
+                )
             )
 
     def handed_over(self, giver: str, taker: str) -> Finding | None:
@@ -131,12 +80,14 @@ class Guards:
                 return None
             times = _rounds(agents, len(circle))
             way = " → ".join(fenced(name) for name in (*circle, circle[0]))
-            return self._found(
-                Runaway.HANDOFF_CIRCLE,
-                f"The task went in a circle {times} times: {way}. Do not hand it over along this way again: "
-                "answer with what is known, or ask the user.",
-                times,
-                stop=times > self.rules.rounds,
+            return self._counted(
+                Finding(
+                    Runaway.HANDOFF_CIRCLE,
+                    f"The task went in a circle {times} times: {way}. Do not hand it over along this way again: "
+                    "answer with what is known, or ask the user.",
+                    times,
+                    stop=times > self.rules.rounds,
+                )
             )
 
     def time_checked(self, *, remaining: float | None) -> Finding | None:
@@ -145,80 +96,51 @@ class Guards:
             return None
         with self._lock:
             self._seen.over_budget += 1
-            return self._found(
-                Runaway.OVER_BUDGET,
-                f"The task is {-remaining:.0f} s past its time budget. Finish now: give the user what you have, "
-                "and say what is missing.",
-                self._seen.over_budget,
+            return self._counted(
+                Finding(
+                    Runaway.OVER_BUDGET,
+                    f"The task is {-remaining:.0f} s past its time budget. Finish now: give the user what you have, "
+                    "and say what is missing.",
+                    self._seen.over_budget,
+                )
             )
 
     def lock_taken(self, name: str, owner: str) -> None:
-        """Note that an agent holds a lock."""
+        """Note that an agent holds a lock. The agents are those of this process."""
         with self._lock:
-            self._held[name] = _Held(owner, self._monotonic())
-            self._waiting.pop(owner, None)
+            self._locks.taken(name, owner)
 
     def lock_released(self, name: str, owner: str) -> None:
         """Note that an agent let go of a lock. Letting go of somebody else's changes nothing."""
         with self._lock:
-            held = self._held.get(name)
-            if held is not None and held.owner == owner:
-                del self._held[name]
+            self._locks.released(name, owner)
 
     def lock_waited_for(self, name: str, waiter: str) -> Finding | None:
         """Note that an agent waits for a lock, and tell if its holder waits for this agent in turn."""
         with self._lock:
-            self._waiting[waiter] = name
-            chain = self._chain(waiter)
-            if chain[-1] != waiter:
-                return None
-            del self._waiting[waiter]
-            way = " waits for ".join(fenced(agent) for agent in chain)
-            return self._found(
-                Runaway.DEADLOCK,
-                f"Nobody can go on: {way}. Release what you hold, do something else first, then try again.",
-                len(chain) - 1,
-                stop=True,
-            )
+            return self._counted(self._locks.waited_for(name, waiter))
+
+    def lock_given_up(self, waiter: str) -> None:
+        """Note that an agent no longer waits for a lock that it did not get."""
+        with self._lock:
+            self._locks.given_up(waiter)
 
     def locks_held_too_long(self) -> list[Finding]:
         """Tell, once each, which locks should have been released by now."""
         with self._lock:
-            now = self._monotonic()
-            overdue = [
-                (name, held)
-                for name, held in self._held.items()
-                if not held.told and now - held.since > self.rules.lock_seconds
-            ]
-            return [self._never_released(name, held, now) for name, held in overdue]
+            found = self._locks.held_too_long()
+            self._counts.update(finding.kind for finding in found)
+            return found
 
     def counts(self) -> dict[str, int]:
         """Return how often each was found."""
         with self._lock:
             return {kind.value: self._counts[kind] for kind in Runaway}
 
-    def _never_released(self, name: str, held: _Held, now: float) -> Finding:
-        held.told = True
-        return self._found(
-            Runaway.LOCK_NOT_RELEASED,
-            f"{fenced(held.owner)} has held the lock {fenced(name)} for {now - held.since:.0f} s and did not release "
-            "it. Do not wait for it: go on without it, or tell the user.",
-            1,
-        )
-
-    def _chain(self, waiter: str) -> list[str]:
-        """Follow who waits for whom, from this agent until somebody waits for nobody, or is met again."""
-        chain = [waiter]
-        while (name := self._waiting.get(chain[-1])) is not None and (held := self._held.get(name)) is not None:
-            met = held.owner in chain
-            chain.append(held.owner)
-            if met:
-                break
-        return chain if len(chain) > 1 else [waiter, ""]
-
-    def _found(self, kind: Runaway, message: str, times: int, *, stop: bool = False) -> Finding:
-        self._counts[kind] += 1
-        return Finding(kind, message, times, stop)
+    def _counted(self, found: Finding | None) -> Finding | None:
+        if found is not None:
+            self._counts[found.kind] += 1
+        return found
 
     def _nothing_seen(self) -> _Seen:
         return _Seen(deque(maxlen=self.rules.looking_back))
@@ -226,7 +148,10 @@ class Guards:
 
 def _fingerprint(agent: str, tool: str, arguments: Mapping[str, Any]) -> bytes:
     """Return the same for equal calls. Arguments are not kept: they may hold secrets."""
-    text = json.dumps([agent, tool, arguments], sort_keys=True, default=repr)
+    try:
+        text = json.dumps([agent, tool, arguments], sort_keys=True, default=repr)
+    except (TypeError, ValueError, RecursionError):  # keys of several kinds, or a value that holds itself
+        text = repr((agent, tool, arguments))
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 

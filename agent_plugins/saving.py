@@ -122,11 +122,6 @@ class Saving:
         """How many changes are only here."""
         return len(self._unsaved)
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether something is being saved."""
-        return self._is_draining
-
     def submit(self, operation: Operation) -> Future[Saved]:
         """Apply the operation, soon; the answer comes in its future."""
         with self._lock:

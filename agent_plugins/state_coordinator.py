@@ -82,11 +82,6 @@ class StateCoordinator:
         return self._saving.unsaved
 
     @property
-    def is_in_use(self) -> bool:
-        """Whether something would be lost without this object: changes that are only here, or somebody who watches."""
-        return self.unsaved > 0 or self._saving.is_busy or self.is_watched
-
-    @property
     def is_watched(self) -> bool:
         """Whether the state here is kept as new as it is anywhere."""
         return self._watching.is_running

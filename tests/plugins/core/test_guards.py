@@ -42,6 +42,15 @@ def test_the_order_of_arguments_makes_no_difference(guards: Guards) -> None:
     assert found[-1] is not None
 
 
+def test_arguments_of_any_kind_can_be_compared(guards: Guards) -> None:
+    endless: dict[Any, Any] = {1: "a", "b": {3}}
+    endless["itself"] = endless
+
+    found = [guards.tool_called("orders", "search", endless) for _ in range(3)]
+
+    assert found[-1] is not None
+
+
 def test_other_arguments_other_agents_and_a_new_question_are_no_repetition(guards: Guards) -> None:
     found = [guards.tool_called("orders", "search", {"page": page}) for page in range(20)]
     found += [guards.tool_called(f"agent {number}", "search", {}) for number in range(20)]

@@ -10,7 +10,6 @@ import pytest
 
 from agent_plugins.changes import begin_task, enter_phase, fill_slot, need_slots, take_turn
 from agent_plugins.conversation_state import Phase
-from agent_plugins.coordinators import Coordinators
 from agent_plugins.session_state import SessionState
 from agent_plugins.state_coordinator import StateCoordinator
 from agent_plugins.token_budget import split_budget
@@ -265,17 +264,6 @@ async def test_state_and_memory_share_one_budget(memory: Memory) -> None:
     assert count_tokens(text) <= 200
     assert count_tokens(text) + left == 600
     assert page.status is Status.COMPLETE
-
-
-async def test_agents_of_one_session_get_one_coordinator_and_other_sessions_another(memory: Memory) -> None:
-    coordinators = Coordinators(memory, most=2)
-    first = coordinators.of(CHAT)
-
-    others = [coordinators.of(Scope("ana", f"chat {number}")) for number in range(3)]
-
-    assert len({id(each) for each in [first, *others]}) == 4
-    assert coordinators.of(others[-1].scope) is others[-1]
-    assert coordinators.of(CHAT) is not first
 
 
 async def test_users_with_the_same_session_id_share_nothing(memory: Memory) -> None:
