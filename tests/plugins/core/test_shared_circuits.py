@@ -1,10 +1,13 @@
 """Workers that share circuits through Redis: they open together, one of them probes, and none depends on Redis."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from agent_plugins.circuit_breaker import CircuitBreaker
 from agent_plugins.circuits import BreakerRules, CircuitState
@@ -209,6 +212,26 @@ def test_of_a_hundred_calls_in_eight_processes_one_probes(own_redis: RedisServer
     probes = probes_of_each_round(own_redis.url, processes=8, calls=13, rounds=rounds)
 
     assert probes == [1] * rounds
+
+
+def test_the_rights_that_operations_names_are_enough(own_redis: RedisServer, worker: MakeWorker) -> None:
+    text = (Path(__file__).parents[3] / "OPERATIONS.md").read_text()
+    patterns, commands = re.findall(r"`(~\{agent-plugins\}\* [^`]+)` with `([^`]+)`", text)[0]
+    with Redis(port=own_redis.port) as admin:
+        admin.execute_command(
+            "ACL", "SETUSER", "agents", "on", ">secret", "resetchannels", *patterns.split(), *commands.split()
+        )
+    limited = own_redis.url.replace("127.0.0.1", "agents:secret@127.0.0.1")
+    one, other = worker(limited, SHORT), worker(limited, SHORT)
+
+    one.fail()
+    until(lambda: one.is_due() and other.is_due())
+    probe = one.breaker.ask()
+    probe.succeeded()
+    until(lambda: other.state is CircuitState.CLOSED)
+
+    assert probe.token is not None
+    assert [circuit["state"] for circuit in shared_circuits(limited)] == ["closed"]
 
 
 def test_an_address_that_is_none_is_refused_without_repeating_it() -> None:
