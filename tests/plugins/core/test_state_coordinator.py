@@ -114,6 +114,8 @@ async def test_agents_cannot_change_the_environment_and_the_host_can(memory: Mem
     assert (await StateCoordinator(memory, CHAT).refresh()).state.environment.cart == {"items": 1}
     with pytest.raises(InvalidRequestError, match="an environment has no 'colour'"):
         await coordinator.update_environment(colour="red")
+    with pytest.raises(InvalidRequestError, match="cart has 9,002 characters, at most 8,000 fit"):
+        await coordinator.update_environment(cart="x" * 9000)
 
 
 async def test_what_is_no_plain_data_is_refused_and_nothing_is_kept_of_it(memory: Memory) -> None:
