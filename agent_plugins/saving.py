@@ -1,88 +1,32 @@
 """Saving what agents share: each change is applied to the newest state, and kept here while the memory is away."""
 
 import asyncio
-import json
 import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import TypeAlias
-from uuid import uuid4
 
 from agent_plugins.background_loop import BACKGROUND
 from agent_plugins.circuit_breaker import CircuitBreaker
 from agent_plugins.circuits import BreakerRules
-from agent_plugins.session_state import Change, SessionState
-from mcp_memory_server import ConflictError, InvalidRequestError, Memory, Scope, Status
+from agent_plugins.operations import Operation, Saved
+from agent_plugins.session_state import SessionState
+from mcp_memory_server import ConflictError, Memory, Scope, Status
 
 DEADLINE_SECONDS = 5.0
 REST_SECONDS = 1.0
-"""A memory that does not answer is tried again after so long; meanwhile nobody waits for it."""
+"""A memory that does not answer is asked again no sooner; meanwhile nobody waits for it."""
+LONGEST_PAUSE_SECONDS = 30.0
+"""What is only here is tried to be saved after ever longer pauses, up to this one."""
 MOST_UNSAVED = 1000
-_LONGEST_PAUSE = 0.02
+_LONGEST_YIELD = 0.02
 
 MemorySource: TypeAlias = Callable[[], Awaitable[Memory]]
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Saved:
-    """What a change came to. ``complete``: it is in the session memory. ``unavailable``: it is only here, for now.
-
-    ``repeated`` says that the operation had been applied before, and nothing was changed.
-    """
-
-    state: SessionState
-    status: Status
-    repeated: bool = False
-
-
-@dataclass
-class Operation:
-    """Changes that happen together, or not at all. Without any it is a look at the newest state."""
-
-    changes: Sequence[Change]
-    id: str = field(default_factory=lambda: uuid4().hex)
-    by_host: bool = False
-    future: Future[Saved] = field(default_factory=lambda: Future[Saved]())
-    error: Exception | None = None
-    repeated: bool = False
-
-    def applied_to(self, state: SessionState) -> SessionState:
-        """Return the state after this. What cannot be applied leaves it as it is, with the reason in ``error``."""
-        self.error, self.repeated = None, bool(self.changes) and state.has_seen(self.id)
-        if self.repeated or not self.changes:
-            return state
-        try:
-            return self._changed(state).having_seen(self.id)
-        except Exception as error:  # noqa: BLE001 - a change is somebody else's code; its error is told to them alone
-            self.error = error
-            return state
-
-    def settle(self, state: SessionState, status: Status) -> None:
-        """Tell whoever waits, once: a change that is kept here is not told again when it is saved."""
-        if self.future.done() or not self.future.set_running_or_notify_cancel():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(Saved(state, status, self.repeated))
-
-    def _changed(self, state: SessionState) -> SessionState:
-        changed = state
-        for change in self.changes:
-            changed = change(changed)
-        if not self.by_host and changed.environment != state.environment:
-            raise InvalidRequestError("agents cannot change the environment; the host does, with update_environment")
-        try:
-            json.dumps(changed.to_plain(), allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidRequestError(f"what agents share must be plain data: {error}") from None
-        return changed
 
 
 class Saving:
@@ -109,7 +53,10 @@ class Saving:
         self._lock = Lock()
         self._queue: list[Operation] = []
         self._is_draining = False
-        self._tries_again = False
+        self._is_away = False
+        self._is_stopped = False
+        self._pause = REST_SECONDS
+        self._timer: asyncio.TimerHandle | None = None
         self._unsaved: list[Operation] = []
         self._stored = SessionState()
         self.state = SessionState()
@@ -131,6 +78,10 @@ class Saving:
             BACKGROUND.submit(self._drain())
         return operation.future
 
+    def stop(self) -> None:
+        """Try no more by itself to save what is only here."""
+        self._is_stopped = True
+
     async def _drain(self) -> None:
         while True:
             with self._lock:
@@ -150,7 +101,9 @@ class Saving:
                 async with asyncio.timeout(DEADLINE_SECONDS):
                     await self._exchange([*self._unsaved, *batch])
         except Exception as error:  # noqa: BLE001 - whatever is wrong, agents go on, and nobody who waits is left hanging
-            logger.warning("the shared state of a session could not be saved: %s", type(error).__name__)
+            if not self._is_away:  # told once, not at every try
+                logger.warning("the shared state of a session is only here for now: %s", type(error).__name__)
+            self._is_away = True
             self._keep_here(batch)
 
     async def _exchange(self, operations: Sequence[Operation]) -> None:
@@ -166,7 +119,7 @@ class Saving:
             try:
                 await states.write(self._scope, state.to_plain(), expected_version=stored.version)
             except ConflictError:
-                await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311
+                await asyncio.sleep(random.uniform(0, _LONGEST_YIELD))  # noqa: S311
             else:
                 break
         self._saved(newest, state, operations)
@@ -175,6 +128,7 @@ class Saving:
         before, known = self.state, self._stored
         self.given_up += sum(1 for operation in self._unsaved if operation.error is not None)
         self._unsaved = []
+        self._is_away, self._pause = False, REST_SECONDS
         self._stored = self.state = state
         self.status = Status.PARTIAL if self.given_up else Status.COMPLETE
         if newest != known:
@@ -193,11 +147,11 @@ class Saving:
         self.status = Status.UNAVAILABLE
         for operation in batch:
             operation.settle(self.state, Status.UNAVAILABLE)
-        if self._unsaved and not self._tries_again:
-            self._tries_again = True
-            asyncio.get_running_loop().call_later(REST_SECONDS, self._try_again)
+        if self._unsaved and self._timer is None and not self._is_stopped:
+            self._timer = asyncio.get_running_loop().call_later(self._pause, self._try_again)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
     def _try_again(self) -> None:
-        self._tries_again = False
-        if self._unsaved:
+        self._timer = None
+        if self._unsaved and not self._is_stopped:
             self.submit(Operation(()))

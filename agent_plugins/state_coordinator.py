@@ -18,7 +18,8 @@ from typing import Any
 
 from agent_plugins.agent_context import write_context
 from agent_plugins.background_loop import BACKGROUND
-from agent_plugins.saving import DEADLINE_SECONDS, MemorySource, Operation, Saved, Saving
+from agent_plugins.operations import Operation, Saved
+from agent_plugins.saving import DEADLINE_SECONDS, MemorySource, Saving
 from agent_plugins.session_state import Change, SessionState
 from agent_plugins.watching import Watching
 from mcp_memory_server import InvalidRequestError, Memory, Scope, Status, count_tokens
@@ -174,7 +175,8 @@ class StateCoordinator:
         )
 
     async def close(self) -> None:
-        """Stop watching, and try once more to save what is only here."""
+        """Stop watching, and try a last time to save what is only here, unless the memory failed a moment ago."""
+        self._saving.stop()
         ended = self._watching.stop()
         if ended is not None:
             await asyncio.wrap_future(ended)

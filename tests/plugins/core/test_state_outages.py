@@ -136,6 +136,23 @@ async def test_somebody_elses_value_in_the_session_is_left_alone(tmp_path: Path)
         assert (await memory.states.read(CHAT)).value == ["not", "ours"]
 
 
+async def test_after_closing_nothing_is_tried_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saving, "REST_SECONDS", 0.01)
+    asked: list[None] = []
+
+    async def closed() -> Memory:
+        asked.append(None)
+        raise UnavailableError("it was closed")
+
+    coordinator = StateCoordinator(closed, CHAT)
+    await coordinator.change(take_turn())
+    await coordinator.close()
+    tries = len(asked)
+    await asyncio.sleep(0.1)  # in which it would have been tried again many times
+
+    assert (len(asked), coordinator.unsaved) == (tries, 1)
+
+
 async def test_changes_without_end_are_not_kept_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saving, "MOST_UNSAVED", 3)
     async with open_memory(settings(tmp_path, "none")) as memory:
