@@ -3,12 +3,16 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
+from concurrent.futures import wait
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from agent_plugins.agent_locks import AgentLocks
 from agent_plugins.agent_memory import AgentMemory, Told
+from agent_plugins.background_loop import BACKGROUND
 from agent_plugins.changes import (
+    ask_user,
     begin_task,
     end_task,
     fail_step,
@@ -17,18 +21,21 @@ from agent_plugins.changes import (
     start_step,
     take_turn,
     understand,
+    user_answered,
 )
 from agent_plugins.guards import GuardRules, Guards
 from agent_plugins.injected import injected
 from agent_plugins.session_state import Change
 from agent_plugins.state_coordinator import StateCoordinator
+from agent_plugins.token_budget import LEAST_FOR_MEMORY, split_budget
 from mcp_memory_server import MemoryServerError, Scope, Status, ToolStatus, count_tokens
 
 MAX_TOKENS = 800
-STATE_SHARE = EARLIER_SHARE = 3
-"""The shared state has up to a third of the budget, and what was said earlier too; the rest is for what is known."""
+EARLIER_SHARE = 3
+"""What was said earlier has up to a third of the budget; what is left, the shared state and the memory share."""
 FENCE_TOKENS = 30
 LONGEST_RESULT = 200
+CLOSE_SECONDS = 10.0
 MOST_SESSIONS = 1000
 
 logger = logging.getLogger(__name__)
@@ -42,6 +49,7 @@ class AgentSession:
     memory: AgentMemory
     coordinator: StateCoordinator
     guards: Guards
+    locks: AgentLocks
     max_tokens: int = MAX_TOKENS
 
     async def earlier(self) -> Told:
@@ -51,12 +59,14 @@ class AgentSession:
     async def context(self, agent: str, earlier: Told | None = None) -> str:
         """Return what a model is told beside the conversation, all of it within one budget."""
         await self.coordinator.refresh()
-        state = self._state(agent)
-        spent = FENCE_TOKENS + sum(count_tokens(part.text) for part in (earlier, state) if part is not None)
-        known = await self.memory.known(self.scope, self.max_tokens - spent)
+        spent = FENCE_TOKENS + (0 if earlier is None else count_tokens(earlier.text))
+        text, left = split_budget(self.coordinator, max(LEAST_FOR_MEMORY, self.max_tokens - spent), agent=agent)
+        known = await self.memory.known(self.scope, left)
+        status = self.coordinator.status
+        missing = ("what the agents of this session share",) if status is Status.UNAVAILABLE else ()
         self.guards.time_checked(remaining=self.coordinator.remaining())  # counted here, told by the state
         findings = [finding.message for finding in self.guards.locks_held_too_long()]
-        return injected(known, earlier, state, findings, self.memory.unsaved(self.scope))
+        return injected(known, earlier, Told(status, text, missing), findings, self.memory.unsaved(self.scope))
 
     async def tool_begins(self, call: str, tool: str, inputs: Mapping[str, Any], agent: str) -> None:
         """Note a call of a tool as a step of the task that is under way, if one is."""
@@ -80,24 +90,23 @@ class AgentSession:
         if seconds is not None:
             await self._note(begin_task(goal, budget=seconds))
 
-    async def turn_ended(self, operation_id: str) -> None:
+    async def turn_ended(self, operation_id: str | None = None) -> None:
         """Count a turn, and end its task."""
         await self._note(take_turn(), end_task(), operation_id=operation_id)
 
     async def agent_takes_over(self, agent: str, *, intent: str | None = None) -> None:
         """Note who is in charge, and what the user wants if that was found out."""
-        await self._note(hand_over(agent), *([] if intent is None else [understand(intent)]))
+        await self._note(hand_over(agent), *([] if intent is None else [understand(intent), user_answered()]))
+
+    async def asks_user(self, question: str) -> None:
+        """Note that the user has to say more before anybody can be in charge."""
+        await self._note(ask_user(question))
 
     async def _note(self, *changes: Change, operation_id: str | None = None) -> None:
         try:
             await self.coordinator.change(*changes, operation_id=operation_id)
         except MemoryServerError as error:  # somebody else ended the task meanwhile, say: agents go on
             logger.info("the shared state was not changed: %s", error)
-
-    def _state(self, agent: str) -> Told:
-        status = self.coordinator.status
-        missing = ("what the agents of this session share",) if status is Status.UNAVAILABLE else ()
-        return Told(status, self.coordinator.to_agent_context(self.max_tokens // STATE_SHARE, agent=agent), missing)
 
 
 class AgentSessions:
@@ -117,13 +126,23 @@ class AgentSessions:
         with self._lock:
             session = self._sessions.get(scope)
             if session is None:
-                coordinator = StateCoordinator(self.memory.shared.get, scope)
-                session = AgentSession(scope, self.memory, coordinator, Guards(self._guard_rules), self._max_tokens)
+                coordinator, guards = StateCoordinator(self.memory.shared.get, scope), Guards(self._guard_rules)
+                session = AgentSession(
+                    scope, self.memory, coordinator, guards, AgentLocks(guards), max_tokens=self._max_tokens
+                )
                 self._sessions[scope] = session
                 if len(self._sessions) > MOST_SESSIONS:
                     self._sessions.popitem(last=False)
             self._sessions.move_to_end(scope)
             return session
+
+    def close(self) -> None:
+        """Try a last time to save what is only here, and close the memory, also for others with the same settings."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+        closing = [BACKGROUND.submit(session.coordinator.close()) for session in sessions]
+        wait(closing, CLOSE_SECONDS)
+        self.memory.shared.close()
 
     def counts(self) -> dict[str, int]:
         """Return how often agents ran away, in all sessions that are at hand."""

@@ -30,6 +30,9 @@ _ERRORS = {
 }
 
 
+_TYPES = {"string": str, "integer": int}
+
+
 @dataclass(frozen=True)
 class MemoryTool:
     """A tool: what a model is told about it, and what it does. Whose memory it is about, no argument can say."""
@@ -53,9 +56,21 @@ class MemoryTool:
     async def answer(self, memory: Memory, scope: Scope, **arguments: Any) -> Reply:
         """Make the call. What the memory refuses becomes an answer that a model can act on."""
         try:
+            self._check(arguments)
             return await self.call(memory, scope, **arguments)
         except MemoryServerError as error:
             return refusal(error)
+
+    def _check(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments that there are not: a model that invents a user must learn that nobody listens to it."""
+        wrong = [f"there is no argument {name[:80]!r}" for name in arguments if name not in self.properties]
+        wrong += [f"{name} is missing" for name in self.required if arguments.get(name) is None]
+        for name, value in arguments.items():
+            kind = _TYPES.get(self.properties.get(name, {}).get("type"))
+            if kind is not None and value is not None and not isinstance(value, kind):
+                wrong.append(f"{name} must be {'a number' if kind is int else 'text'}")
+        if wrong:
+            raise InvalidRequestError(f"{'; '.join(wrong)}. The arguments are: {', '.join(self.properties)}")
 
 
 def refusal(error: MemoryServerError) -> Reply:

@@ -12,6 +12,7 @@ from strands.multiagent.base import MultiAgentBase
 from strands.plugins import MultiAgentPlugin, Plugin
 from strands.types.tools import ToolResult
 
+from agent_plugins.agent_locks import AgentLocks
 from agent_plugins.agent_memory import AgentMemory
 from agent_plugins.agent_sessions import MAX_TOKENS, AgentSessions
 from agent_plugins.guards import GuardRules
@@ -104,13 +105,21 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         """
         return self._named.named_in(invocation_state or {}).coordinator
 
+    def locks(self, invocation_state: Mapping[str, Any] | None = None) -> AgentLocks:
+        """Return the locks of that session, for tools that must not run at the same time.
+
+        Raises:
+            InvalidRequestError: Nobody said whose session it is.
+        """
+        return self._named.named_in(invocation_state or {}).locks
+
     def status(self) -> dict[str, Any]:
         """Return how the tools are doing, which calls are under way, and how often agents ran away."""
         return {**self.registry.status(), "guards": self._sessions.counts()}
 
     def close(self) -> None:
         """Close the memory, also for other plugins with the same settings. Without this call, that is done at exit."""
-        self._memory.shared.close()
+        self._sessions.close()
 
     def __enter__(self) -> Self:
         return self
