@@ -1,13 +1,20 @@
 """Permits: what a breaker answers to a call that wants to begin, and how the call reports back."""
 
 import asyncio
+import concurrent.futures
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
 from agent_plugins.circuits import CircuitOpenError
 
-_NOT_THE_TOOL = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
+_NOT_THE_TOOL = (
+    asyncio.CancelledError,
+    concurrent.futures.CancelledError,
+    GeneratorExit,
+    KeyboardInterrupt,
+    SystemExit,
+)
 
 
 class Breaker(Protocol):

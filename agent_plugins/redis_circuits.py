@@ -47,7 +47,10 @@ logger = logging.getLogger(__name__)
 
 
 class RedisCircuits:
-    """See `SharedCircuits`. Workers with one Redis and one space share their circuits, by the names of their tools."""
+    """See `SharedCircuits`. Workers with one Redis and one space share their circuits, by the names of their tools.
+
+    One for each registry, made after any fork: two breakers of one name in a process would not hear of each other.
+    """
 
     def __init__(self, url: str, *, space: str = SPACE, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client: Any = _client(url)

@@ -1,6 +1,7 @@
 """A breaker leaves a tool alone that fails, and tries it again with one call at a time."""
 
 import asyncio
+from concurrent import futures
 
 import pytest
 
@@ -140,6 +141,16 @@ def test_a_block_that_raises_is_a_failure_and_a_timeout_is_counted_as_one(breake
         raise TimeoutError
 
     assert (breaker.status().failures, breaker.status().timeouts) == (2, 1)
+
+
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, futures.CancelledError, KeyboardInterrupt, GeneratorExit])
+def test_a_block_that_is_left_for_another_reason_says_nothing_about_the_tool(
+    breaker: CircuitBreaker, kind: type[BaseException]
+) -> None:
+    with pytest.raises(kind), breaker.ask():
+        raise kind
+
+    assert (breaker.status().failures, breaker.status().abandoned) == (0, 1)
 
 
 def test_entering_a_refused_permit_says_when_to_come_back(breaker: CircuitBreaker) -> None:

@@ -75,6 +75,29 @@ def test_ten_workers_open_together(own_redis: RedisServer, worker: MakeWorker) -
     assert not any(one.breaker.ask().allowed for one in workers)
 
 
+def test_calls_that_go_well_or_are_refused_ask_redis_nothing(own_redis: RedisServer, worker: MakeWorker) -> None:
+    well, broken = worker(own_redis.url, LONG), worker(own_redis.url, LONG)
+    broken.fail()
+    until(lambda: well.state is CircuitState.OPEN)
+    healthy = CircuitBreaker("other tool", LONG, shared=well.circuits)
+    well.circuits.flush()
+    with Redis(port=own_redis.port) as client:
+        before = evaluated(client)
+
+        for _ in range(5000):
+            healthy.ask().succeeded()
+            assert not broken.breaker.ask().allowed
+
+        # Each worker looks how its circuits stand every ten seconds, however many calls there are.
+        assert evaluated(client) - before <= 3 * 2
+
+
+def evaluated(client: Redis) -> int:
+    """Return how many scripts Redis has run."""
+    ran: dict[str, dict[str, int]] = client.info("commandstats")  # type: ignore[assignment]
+    return sum(ran[name]["calls"] for name in ("cmdstat_eval", "cmdstat_evalsha") if name in ran)
+
+
 def test_a_worker_that_starts_late_finds_the_circuit_open(own_redis: RedisServer, worker: MakeWorker) -> None:
     worker(own_redis.url, LONG).fail()
 
