@@ -110,6 +110,20 @@ def test_what_a_hung_probe_says_at_last_changes_nothing(breaker: CircuitBreaker,
     assert breaker.status().state is CircuitState.HALF_OPEN
 
 
+def test_a_hung_probe_that_is_cancelled_at_last_does_not_free_the_slot_of_the_next(
+    breaker: CircuitBreaker, moments: Moments
+) -> None:
+    fail(breaker)
+    moments.advance(RULES.rest)
+    hung = breaker.ask()
+    moments.advance(RULES.probe_timeout)
+    breaker.ask()
+
+    hung.abandoned()
+
+    assert not breaker.ask().allowed
+
+
 def test_calls_from_before_the_circuit_opened_neither_close_it_nor_prolong_its_rest(
     breaker: CircuitBreaker, moments: Moments
 ) -> None:

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, precondition, rule
 
 from agent_plugins.circuit_breaker import CircuitBreaker
 from agent_plugins.circuits import BreakerRules, CircuitState, Health
 from agent_plugins.permits import Permit
 from tests.plugins.core.moments import Moments
 
-THRESHOLD, REST, PROBE = 3, 10.0, 4.0
+THRESHOLD, REST, PROBE = 2, 10.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class BreakerModel(RuleBasedStateMachine):
         self.state, self.epoch, self.row, self.now, self.until = "closed", 0, 0, 0.0, 0.0
         self.allowed, self.refused, self.failed = 0, 0, 0
 
-    @rule(seconds=st.sampled_from([0.5, PROBE / 2, PROBE, REST / 2, REST]))
+    @rule(seconds=st.sampled_from([0.5, REST / 2, REST]))
     def time_goes_by(self, seconds: float) -> None:
         self.moments.advance(seconds)
         self.now += seconds
 
     @rule(target=calls)
-    def ask(self) -> Call | None:
+    def ask(self) -> object:
         permit = self.breaker.ask()
         probes = self.state != "closed" and self.now >= self.until
         assert permit.allowed == (self.state == "closed" or probes)
@@ -51,12 +51,12 @@ class BreakerModel(RuleBasedStateMachine):
         self.allowed += permit.allowed
         self.refused += not permit.allowed
         assert permit.allowed or permit.retry_after == self.until - self.now > 0
-        return Call(permit, self.epoch, probes)
+        return Call(permit, self.epoch, probes) if permit.allowed else multiple()
 
     @rule(call=consumes(calls))
     def succeed(self, call: Call) -> None:
         call.permit.succeeded()
-        if call.permit.allowed and call.epoch == self.epoch:
+        if call.epoch == self.epoch:
             self.row = 0
             if call.is_probe:
                 self.change("closed")
@@ -64,8 +64,8 @@ class BreakerModel(RuleBasedStateMachine):
     @rule(call=consumes(calls), timeout=st.booleans())
     def fail(self, call: Call, timeout: bool) -> None:  # noqa: FBT001
         call.permit.failed(timeout=timeout)
-        self.failed += call.permit.allowed
-        if call.permit.allowed and call.epoch == self.epoch:
+        self.failed += 1
+        if call.epoch == self.epoch:
             self.row += 1
             if call.is_probe or self.row >= THRESHOLD:
                 self.change("open", REST)
@@ -76,14 +76,22 @@ class BreakerModel(RuleBasedStateMachine):
         if call.is_probe and call.epoch == self.epoch:
             self.until = self.now
 
-    @rule(call=calls)
-    def hang(self, call: Call) -> None:
-        """Nothing is ever heard of this call again."""
+    @precondition(lambda self: self.state == "closed")
+    @rule()
+    def break_down(self) -> None:
+        while self.state == "closed":
+            self.fail(self.ask(), timeout=False)  # type: ignore[arg-type]
+
+    @precondition(lambda self: self.state != "closed")
+    @rule()
+    def rest_is_over(self) -> None:
+        self.time_goes_by(REST)
 
     @invariant()
     def both_agree(self) -> None:
         status = self.breaker.status()
-        assert status.state == CircuitState(self.state)
+        waiting = 0.0 if self.state == "closed" else max(self.until - self.now, 0.0)
+        assert (status.state, status.retry_after) == (CircuitState(self.state), waiting)
         assert (status.calls, status.refused, status.failures) == (self.allowed, self.refused, self.failed)
         expected = Health.HEALTHY if 2 * self.row < THRESHOLD else Health.DEGRADED
         assert status.health == (expected if self.state == "closed" else Health.UNAVAILABLE)
@@ -94,4 +102,4 @@ class BreakerModel(RuleBasedStateMachine):
 
 
 TestBreakerModel = BreakerModel.TestCase
-TestBreakerModel.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestBreakerModel.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
