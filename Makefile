@@ -38,8 +38,9 @@ bench: engines ## Measure against the budgets
 bench-conversations: engines ## Measure conversations on Redis and DynamoDB Local
 	$(PYTHON) tests/bench/conversations.py
 
-bench-plugins: engines ## Measure circuit breakers and the state that agents share
+bench-plugins: engines ## Measure breakers, the state that agents share, and what a turn of an agent costs
 	$(PYTHON) -m tests.bench.plugins
+	$(PYTHON) -m tests.bench.agents
 
 bench-recall: $(READY) ## Measure what recall finds, on public conversations beside the repository
 	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum

@@ -6,9 +6,10 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Lock
-from typing import Any, TypeVar
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from agent_plugins.background_loop import BACKGROUND
 from agent_plugins.circuit_breaker import CircuitBreaker
 from agent_plugins.circuits import BreakerRules
 from agent_plugins.memory_tools import MemoryTool, Reply, refusal
@@ -25,6 +26,9 @@ from mcp_memory_server import (
     count_tokens,
 )
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 R = TypeVar("R")
 
 READ_SECONDS = 2.0
@@ -35,7 +39,7 @@ MOST_UNSAVED = 100
 MOST_SESSIONS = 1000
 LONGEST_TURN = 600
 """Characters of an earlier turn that are told."""
-LEAST_TOKENS = 50
+LEAST_TOKENS = BUDGET_STEP = 50
 
 logger = logging.getLogger(__name__)
 
@@ -68,15 +72,16 @@ class AgentMemory:
         self._read_seconds = read_seconds
         self._write_seconds = write_seconds
         self._circuit = CircuitBreaker("memory", RULES)
-        self._lock = Lock()
+        self._lock = RLock()  # a turn may be kept before the one who began it has noted that
         self._unsaved: OrderedDict[Scope, deque[_Unsaved]] = OrderedDict()
+        self._begun: dict[Scope, Future[bool]] = {}
 
     async def known(self, scope: Scope, max_tokens: int) -> Told:
         """Return what is worth knowing about the user, as Markdown within the budget."""
+        # In steps: a page is only written anew when its budget is another one, and budgets change with every turn.
+        budget = max(LEAST_TOKENS, max_tokens - max_tokens % BUDGET_STEP)
         try:
-            page = await self.ask(
-                lambda memory: memory.context.load(Scope(scope.user_id), max_tokens=max(LEAST_TOKENS, max_tokens))
-            )
+            page = await self.ask(lambda memory: memory.context.load(Scope(scope.user_id), max_tokens=budget))
         except MemoryServerError as error:
             return Told(Status.UNAVAILABLE, missing=(f"what is known about the user: {error}",))
         return Told(page.status, page.text, page.missing)
@@ -121,6 +126,18 @@ class AgentMemory:
             waiting.popleft()
         return True
 
+    def begin_append(self, scope: Scope, turn: NewTurn, operation_id: str) -> "Future[bool]":
+        """Begin to keep a turn, after those of the session that were begun before; the answer is that of `append`.
+
+        It goes on when whoever began it is cancelled, or its event loop is gone.
+        """
+        with self._lock:
+            before = self._begun.get(scope)
+            begun = BACKGROUND.submit(self._append_after(before, scope, turn, operation_id))
+            self._begun[scope] = begun
+        begun.add_done_callback(lambda done: self._has_ended(scope, done))
+        return begun
+
     def unsaved(self, scope: Scope) -> int:
         """Return how many messages of the session wait to be saved."""
         with self._lock:
@@ -162,6 +179,18 @@ class AgentMemory:
             except Exception as error:  # the edge: a bug in the memory must not end an agent
                 logger.exception("the memory failed")
                 raise UnavailableError(f"an internal error of the memory ({type(error).__name__})") from error
+
+    async def _append_after(
+        self, before: "Future[bool] | None", scope: Scope, turn: NewTurn, operation_id: str
+    ) -> bool:
+        if before is not None:
+            await asyncio.wait([asyncio.wrap_future(before)])
+        return await self.append(scope, turn, operation_id)
+
+    def _has_ended(self, scope: Scope, done: "Future[bool]") -> None:
+        with self._lock:
+            if self._begun.get(scope) is done:
+                del self._begun[scope]
 
     async def _opened(self) -> Memory:
         try:

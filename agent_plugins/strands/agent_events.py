@@ -1,5 +1,6 @@
 """What happens to an agent of Strands, told to its session."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
@@ -65,15 +66,24 @@ class AgentEvents:
         # In a Swarm or a Graph several agents speak in one conversation.
         speaks_as = event.agent.name if is_node and event.message["role"] == "assistant" else None
         turn = turn_from(event.message, event.agent.name, speaks_as=speaks_as)
-        if turn is not None:
-            await session.memory.append(session.scope, turn, event.message.get("tracking_id") or uuid4().hex)
+        if turn is None:
+            return
+        operation_id = event.message.get("tracking_id") or uuid4().hex
+        if running is None:
+            await session.memory.append(session.scope, turn, operation_id)
+        else:  # the model need not wait for it; whoever called the agent does
+            running.saves.append(session.memory.begin_append(session.scope, turn, operation_id))
 
     async def ended(self, event: AfterInvocationEvent) -> None:
-        """Count the turn."""
+        """Count the turn, and wait until what was said is kept: an agent that has answered has acknowledged it."""
         attached = self._agents.of(event.agent)
         running, attached.running = attached.running, None
-        if running is not None and running.session is not None and not running.is_node:
-            await running.session.turn_ended(running.id)
+        if running is None or running.session is None:
+            return
+        if running.is_node:
+            await running.all_saved()
+        else:
+            await asyncio.gather(running.all_saved(), running.session.turn_ended(running.id))
 
 
 def _goal(messages: Sequence[Message]) -> str:

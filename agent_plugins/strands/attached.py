@@ -1,6 +1,8 @@
 """What is remembered of each agent that the plugin is attached to, for as long as the agent lives."""
 
+import asyncio
 import copy
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -25,6 +27,12 @@ class Running:
     earlier: Told | None = None
     id: str = field(default_factory=lambda: uuid4().hex)
     has_heard: bool = False
+    saves: list[Future[bool]] = field(default_factory=list[Future[bool]])
+
+    async def all_saved(self) -> None:
+        """Wait until everything that was said is kept, or known not to be. Whoever stops waiting stops nothing."""
+        for saving in self.saves:
+            await asyncio.shield(asyncio.wrap_future(saving))
 
     def is_to_be_kept(self, message: Message) -> bool:
         """Tell whether the message is to be kept: what a node is told first only repeats what is kept already."""

@@ -212,3 +212,39 @@ def test_calls_of_tools_are_logged_for_the_session(plugin: MemoryPlugin, ask: As
         return [(entry.name, entry.status.value, entry.inputs) for entry in page.calls]
 
     assert ask(logged) == [("recall", "ok", {"query": "tea", "max_tokens": 100})]
+
+
+def test_what_was_said_is_kept_when_the_call_is_given_up(plugin: MemoryPlugin, ask: Ask[Any]) -> None:
+    thinks = asyncio.Event()
+
+    @tool
+    async def think_for_ever() -> str:
+        """Think."""
+        thinks.set()
+        await asyncio.sleep(60)
+        return "done"
+
+    agent = agent_with(plugin, call("think_for_ever"), "Done.", tools=[think_for_ever])
+
+    async def give_up() -> None:
+        asked = asyncio.ensure_future(agent.invoke_async("Think about it."))
+        await thinks.wait()
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+
+    asyncio.run(give_up())
+
+    turns = ask(lambda memory: memory.conversations.load(ANA)).turns
+    assert [turn.content for turn in turns][:1] == ["Think about it."]
+    assert plugin.status()["in_flight"] == []
+    assert plugin.status()["tools"]["think_for_ever"]["circuit"]["failures"] == 0
+
+
+def test_messages_are_kept_in_the_order_in_which_they_were_said(plugin: MemoryPlugin, ask: Ask[Any]) -> None:
+    agent = agent_with(plugin, *[f"Answer {number}." for number in range(10)])
+
+    for number in range(10):
+        agent(f"Question {number}?")
+
+    kept = [turn.content for turn in ask(lambda memory: memory.conversations.load(ANA, turns=50)).turns]
+    assert kept == [text for number in range(10) for text in (f"Question {number}?", f"Answer {number}.")]
