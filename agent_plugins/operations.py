@@ -1,10 +1,9 @@
 """Operations on the state that agents share: changes that happen together, recognised when they are repeated."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from uuid import uuid4
 
 from agent_plugins.session_state import Change, SessionState
 from mcp_memory_server import InvalidRequestError, Status
@@ -24,25 +23,35 @@ class Saved:
 
 @dataclass
 class Operation:
-    """Changes that happen together, or not at all. Without any it is a look at the newest state."""
+    """Changes that happen together, or not at all. Without any it is a look at the newest state.
+
+    ``id`` is the caller's, who may repeat it. ``writer`` and ``number`` are ours: they recognise an operation whose
+    write was not answered.
+    """
 
     changes: Sequence[Change]
-    id: str = field(default_factory=lambda: uuid4().hex)
+    id: str | None = None
     by_host: bool = False
+    writer: str = ""
+    number: int = 0
     future: Future[Saved] = field(default_factory=lambda: Future[Saved]())
     error: Exception | None = None
     repeated: bool = False
 
-    def applied_to(self, state: SessionState) -> SessionState:
-        """Return the state after this. What cannot be applied leaves it as it is, with the reason in ``error``."""
-        self.error, self.repeated = None, bool(self.changes) and state.has_seen(self.id)
+    def applied_to(self, state: SessionState, done: Container[str]) -> SessionState:
+        """Return the state after this. What cannot be applied leaves it as it is, with the reason in ``error``.
+
+        ``done`` are ids of callers that are known to have been applied.
+        """
+        self.error, self.repeated = None, bool(self.changes) and self._was_applied_to(state, done)
         if self.repeated or not self.changes:
             return state
         try:
-            return self._changed(state).having_seen(self.id)
+            changed = self._changed(state).written_by(self.writer, self.number)
         except Exception as error:  # noqa: BLE001 - a change is somebody else's code; its error is told to them alone
             self.error = error
             return state
+        return changed if self.id is None else changed.having_seen(self.id)
 
     def settle(self, state: SessionState, status: Status) -> None:
         """Tell whoever waits, once: a change that is kept here is not told again when it is saved."""
@@ -52,6 +61,10 @@ class Operation:
             self.future.set_exception(self.error)
         else:
             self.future.set_result(Saved(state, status, self.repeated))
+
+    def _was_applied_to(self, state: SessionState, done: Container[str]) -> bool:
+        is_known = self.id is not None and (self.id in done or state.has_seen(self.id))
+        return is_known or state.last_of(self.writer) >= self.number
 
     def _changed(self, state: SessionState) -> SessionState:
         changed = state

@@ -4,10 +4,12 @@ import asyncio
 import logging
 import random
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from threading import Lock
 from typing import TypeAlias
+from uuid import uuid4
 
 from agent_plugins.background_loop import BACKGROUND
 from agent_plugins.circuit_breaker import CircuitBreaker
@@ -21,7 +23,7 @@ REST_SECONDS = 1.0
 """A memory that does not answer is asked again no sooner; meanwhile nobody waits for it."""
 LONGEST_PAUSE_SECONDS = 30.0
 """What is only here is tried to be saved after ever longer pauses, up to this one."""
-MOST_UNSAVED = 1000
+MOST_UNSAVED = MOST_REMEMBERED = 1000
 _LONGEST_YIELD = 0.02
 
 MemorySource: TypeAlias = Callable[[], Awaitable[Memory]]
@@ -51,6 +53,9 @@ class Saving:
             "session memory", BreakerRules(1, REST_SECONDS, 2 * DEADLINE_SECONDS), monotonic=monotonic
         )
         self._lock = Lock()
+        self._writer = uuid4().hex[:12]
+        self._numbers = 0
+        self._done: OrderedDict[str, None] = OrderedDict()
         self._queue: list[Operation] = []
         self._is_draining = False
         self._is_away = False
@@ -72,6 +77,8 @@ class Saving:
     def submit(self, operation: Operation) -> Future[Saved]:
         """Apply the operation, soon; the answer comes in its future."""
         with self._lock:
+            self._numbers += 1
+            operation.writer, operation.number = self._writer, self._numbers
             self._queue.append(operation)
             begins, self._is_draining = not self._is_draining, True
         if begins:
@@ -111,9 +118,7 @@ class Saving:
         while True:
             stored = await states.read(self._scope)
             newest = SessionState.from_plain(stored.value)
-            state = newest
-            for operation in operations:
-                state = operation.applied_to(state)
+            state = self._applied(newest, operations)
             if state is newest:
                 break
             try:
@@ -123,6 +128,14 @@ class Saving:
             else:
                 break
         self._saved(newest, state, operations)
+
+    def _applied(self, state: SessionState, operations: Sequence[Operation]) -> SessionState:
+        done = set(self._done)
+        for operation in operations:
+            state = operation.applied_to(state, done)
+            if operation.id is not None and operation.error is None:
+                done.add(operation.id)  # the same again, in what is written together
+        return state
 
     def _saved(self, newest: SessionState, state: SessionState, operations: Sequence[Operation]) -> None:
         before, known = self.state, self._stored
@@ -134,11 +147,18 @@ class Saving:
         if newest != known:
             self._came_from_outside(before, state)
         for operation in operations:
+            self._remember(operation)
             operation.settle(state, Status.COMPLETE)
 
+    def _remember(self, operation: Operation) -> None:
+        if operation.id is not None and operation.error is None:
+            self._done[operation.id] = None
+            while len(self._done) > MOST_REMEMBERED:
+                self._done.popitem(last=False)
+
     def _keep_here(self, batch: Sequence[Operation]) -> None:
+        self.state = self._applied(self.state, batch)
         for operation in batch:
-            self.state = operation.applied_to(self.state)
             if operation.changes and operation.error is None and not operation.repeated:
                 self._unsaved.append(operation)
         too_many = max(len(self._unsaved) - MOST_UNSAVED, 0)

@@ -184,8 +184,7 @@ class StateCoordinator:
             await self.refresh()
 
     def _submit(self, changes: tuple[Change, ...], operation_id: str | None) -> Future[Saved]:
-        operation = Operation(changes) if operation_id is None else Operation(changes, operation_id)
-        return self._saving.submit(operation)
+        return self._saving.submit(Operation(changes, operation_id))
 
     def _update(self, changes: dict[str, Any]) -> Future[Saved]:
         def update(state: SessionState) -> SessionState:

@@ -6,10 +6,12 @@ It is made to be killed. Its settings are those of the environment.
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from agent_plugins.changes import begin_task, fill_slot, start_step, take_turn
+from agent_plugins.operations import Saved
 from agent_plugins.session_state import Change, SessionState
 from agent_plugins.state_coordinator import StateCoordinator
 from mcp_memory_server import Scope, Status, open_memory
@@ -34,8 +36,8 @@ class Task:
 async def run(task: Task) -> None:
     async with open_memory() as memory:
         coordinator = StateCoordinator(memory, CHAT)
-        restored = (await coordinator.refresh()).state
-        print(json.dumps({"restored": restored.conversation.turn_count}), flush=True)
+        restored = await until_saved(coordinator.refresh)
+        print(json.dumps({"restored": restored.state.conversation.turn_count}), flush=True)
         await coordinator.change(lambda state: state if state.task else begin_task("count", task_id="1")(state))
         await asyncio.gather(*(change(coordinator, agent, task) for agent in task.agents))
 
@@ -43,9 +45,18 @@ async def run(task: Task) -> None:
 async def change(coordinator: StateCoordinator, agent: str, task: Task) -> None:
     for number in range(task.first, task.upto):
         name = f"{agent} {number}"
-        saved = await coordinator.change(take_turn(), counted(agent, number), operation_id=name)
-        assert saved.status is Status.COMPLETE
+        changes = take_turn(), counted(agent, number)
+        await until_saved(partial(coordinator.change, *changes, operation_id=name))
         print(json.dumps({"turn": name}), flush=True)
+
+
+async def until_saved(call: Callable[[], Awaitable[Saved]]) -> Saved:
+    """Send again what was not acknowledged, as a caller would: a busy machine may miss a deadline of the memory."""
+    saved = await call()
+    while saved.status is not Status.COMPLETE:
+        await asyncio.sleep(0.05)
+        saved = await call()
+    return saved
 
 
 def counted(agent: str, number: int) -> Change:

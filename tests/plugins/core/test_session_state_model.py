@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agent_plugins import changes
 from agent_plugins.conversation_state import Phase
-from agent_plugins.session_state import REMEMBERED_OPERATIONS, Change, SessionState
+from agent_plugins.session_state import REMEMBERED_OPERATIONS, REMEMBERED_WRITERS, Change, SessionState
 from mcp_memory_server import MemoryServerError
 
 names = st.text(max_size=8)
@@ -61,8 +61,19 @@ def test_a_state_is_read_back_as_it_was_written(done: list[Change], around: dict
     assert SessionState.from_plain(stored) == state
 
 
-@given(st.lists(st.text(), min_size=1, max_size=2 * REMEMBERED_OPERATIONS, unique=True))
-def test_the_last_hundred_operations_are_recognised_and_no_others(operations: list[str]) -> None:
+@given(st.lists(st.integers(0, 80), max_size=200))
+def test_it_is_known_how_far_each_of_the_last_fifty_writers_has_got(writers: list[int]) -> None:
+    state, expected = SessionState(), dict[str, int]()
+    for number, writer in enumerate(map(str, writers), start=1):
+        state = state.written_by(writer, number)
+        expected = {**{name: last for name, last in expected.items() if name != writer}, writer: number}
+
+    newest = sorted(expected.values())[-REMEMBERED_WRITERS:]
+    assert state.writers == {writer: number for writer, number in expected.items() if number in newest}
+
+
+@given(st.lists(st.text(), min_size=1, max_size=300, unique=True))
+def test_the_last_two_hundred_operations_are_recognised_and_no_others(operations: list[str]) -> None:
     state = SessionState()
     for operation in operations:
         state = state.having_seen(operation)

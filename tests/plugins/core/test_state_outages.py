@@ -9,7 +9,7 @@ import pytest
 from agent_plugins import saving
 from agent_plugins.changes import enter_phase, fill_slot, take_turn
 from agent_plugins.conversation_state import Phase
-from agent_plugins.session_state import SessionState
+from agent_plugins.session_state import REMEMBERED_OPERATIONS, SessionState
 from agent_plugins.state_coordinator import StateCoordinator
 from mcp_memory_server import Memory, Scope, Settings, Status, UnavailableError, open_memory
 from tests.engines.servers import RedisServer
@@ -89,7 +89,9 @@ async def test_a_change_that_no_longer_fits_when_the_memory_is_back_is_given_up_
     assert "- shared state: partial;" in one.to_agent_context()
 
 
-async def test_a_write_whose_answer_was_lost_happens_once(tmp_path: Path, own_redis: RedisServer) -> None:
+async def test_a_write_whose_answer_was_lost_happens_once_whatever_others_write(
+    tmp_path: Path, own_redis: RedisServer
+) -> None:
     proxy = TcpProxy(own_redis.port)
 
     def turn_whose_answer_is_lost(state: SessionState) -> SessionState:
@@ -100,12 +102,18 @@ async def test_a_write_whose_answer_was_lost_happens_once(tmp_path: Path, own_re
     async with proxy, open_memory(settings(tmp_path, f"redis://127.0.0.1:{proxy.port}/0")) as memory:
         coordinator = StateCoordinator(memory, CHAT)
         await coordinator.change(take_turn())
-        lost = await coordinator.change(turn_whose_answer_is_lost)
+        lost = await coordinator.change(turn_whose_answer_is_lost, operation_id="lost")
+        async with open_memory(settings(tmp_path, own_redis.url)) as others:
+            other = StateCoordinator(others, CHAT)
+            for number in range(2 * REMEMBERED_OPERATIONS):
+                await other.change(take_turn(), operation_id=str(number))
+        again = asyncio.create_task(coordinator.change(take_turn(), operation_id="lost"))
         await until_saved(coordinator)
+        await again
         found = (await coordinator.refresh()).state.conversation
 
     assert (proxy.lost, lost.status) == (1, Status.UNAVAILABLE)
-    assert found.turn_count == 2
+    assert found.turn_count == 2 + 2 * REMEMBERED_OPERATIONS
 
 
 async def test_a_memory_that_cannot_be_opened_stops_nobody() -> None:
