@@ -66,7 +66,7 @@ class AgentSession:
         missing = ("what the agents of this session share",) if status is Status.UNAVAILABLE else ()
         self.guards.time_checked(remaining=self.coordinator.remaining())  # counted here, told by the state
         findings = [finding.message for finding in self.guards.locks_held_too_long()]
-        return injected(known, earlier, Told(status, text, missing), findings, self.memory.unsaved(self.scope))
+        return injected(known, earlier, Told(status, text, missing), findings, self.memory.turns.unsaved(self.scope))
 
     async def tool_begins(self, call: str, tool: str, inputs: Mapping[str, Any], agent: str) -> None:
         """Note a call of a tool as a step of the task that is under way, if one is."""

@@ -53,13 +53,15 @@ class MemoryTool:
             "additionalProperties": False,
         }
 
-    async def answer(self, memory: Memory, scope: Scope, **arguments: Any) -> Reply:
-        """Make the call. What the memory refuses becomes an answer that a model can act on."""
-        try:
-            self._check(arguments)
-            return await self.call(memory, scope, **arguments)
-        except MemoryServerError as error:
-            return refusal(error)
+    async def call_with(self, memory: Memory, scope: Scope, arguments: Mapping[str, Any]) -> Reply:
+        """Make the call.
+
+        Raises:
+            InvalidRequestError: There are no such arguments.
+            MemoryServerError: The memory refused, or could not be reached.
+        """
+        self._check(arguments)
+        return await self.call(memory, scope, **arguments)
 
     def _check(self, arguments: Mapping[str, Any]) -> None:
         """Refuse arguments that there are not: a model that invents a user must learn that nobody listens to it."""

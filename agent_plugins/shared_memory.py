@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -18,6 +19,8 @@ CLOSE_SECONDS = 30.0
 """Longer than a memory tries to bring to its table what still waits."""
 RETRY_SECONDS = 5.0
 """A memory that could not be opened is tried again no sooner: agents ask for it at every step."""
+
+logger = logging.getLogger(__name__)
 
 
 class SharedMemory:
@@ -88,8 +91,9 @@ class SharedMemory:
     async def _open(self) -> Memory:
         try:
             return await self._stack.enter_async_context(open_memory(self._settings))
-        except BaseException:
+        except BaseException as error:
             self._failed_at = self._monotonic()
+            logger.error("the memory of agents cannot be opened: %s", error)  # noqa: TRY400 - it says what would be right
             raise
 
 

@@ -43,7 +43,7 @@ class MemoryChatStorage(ChatStorage):
     ) -> bool:
         """Append a message; tell whether it is kept. One without content is nothing to keep."""
         turn = turn_from(said_in(new_message), agent_id)
-        return turn is None or await self._memory.append(Scope(user_id, session_id), turn, uuid4().hex)
+        return turn is None or await self._memory.turns.append(Scope(user_id, session_id), turn, uuid4().hex)
 
     async def save_chat_messages(
         self,

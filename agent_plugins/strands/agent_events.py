@@ -70,9 +70,9 @@ class AgentEvents:
             return
         operation_id = event.message.get("tracking_id") or uuid4().hex
         if running is None:
-            await session.memory.append(session.scope, turn, operation_id)
+            await session.memory.turns.append(session.scope, turn, operation_id)
         else:  # the model need not wait for it; whoever called the agent does
-            running.saves.append(session.memory.begin_append(session.scope, turn, operation_id))
+            running.saves.append(session.memory.turns.begin_append(session.scope, turn, operation_id))
 
     async def ended(self, event: AfterInvocationEvent) -> None:
         """Count the turn, and wait until what was said is kept: an agent that has answered has acknowledged it."""

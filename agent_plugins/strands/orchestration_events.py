@@ -91,7 +91,7 @@ class OrchestrationEvents:
         turn = task_of(orchestrator)
         await session.turn_begins(turn.content[:200] if turn else "answer the user", seconds=self._task_seconds)
         if turn is not None:
-            await session.memory.append(session.scope, turn, operation_id)
+            await session.memory.turns.append(session.scope, turn, operation_id)
 
     def _session(self, invocation_state: Mapping[str, Any] | None) -> AgentSession | None:
         return self._sessions.of_state(invocation_state or {})

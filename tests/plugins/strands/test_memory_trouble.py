@@ -119,7 +119,7 @@ async def _refused(memory: AgentMemory, work: Any) -> str:
 
 
 def test_a_message_that_can_never_be_saved_keeps_no_other_from_it(shared: SharedMemory) -> None:
-    memory = AgentMemory(shared)
+    memory = AgentMemory(shared).turns
 
     async def save() -> list[str]:
         await memory.append(ANA, NewTurn(Role.USER, "first"), "operation-1")
