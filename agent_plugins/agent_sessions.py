@@ -24,16 +24,17 @@ from agent_plugins.changes import (
     user_answered,
 )
 from agent_plugins.guards import GuardRules, Guards
-from agent_plugins.injected import injected
+from agent_plugins.injected import injected, tokens_of_escapes
 from agent_plugins.session_state import Change
 from agent_plugins.state_coordinator import StateCoordinator
 from agent_plugins.token_budget import LEAST_FOR_MEMORY, split_budget
-from mcp_memory_server import MemoryServerError, Scope, Status, ToolStatus, count_tokens
+from mcp_memory_server import InvalidRequestError, MemoryServerError, Scope, Status, ToolStatus, count_tokens
 
 MAX_TOKENS = 800
 EARLIER_SHARE = 3
 """What was said earlier has up to a third of the budget; what is left, the shared state and the memory share."""
-FENCE_TOKENS = 30
+LEAST_TOKENS = 150
+FENCE_TOKENS = 40
 LONGEST_RESULT = 200
 CLOSE_SECONDS = 10.0
 MOST_SESSIONS = 1000
@@ -59,9 +60,12 @@ class AgentSession:
     async def context(self, agent: str, earlier: Told | None = None) -> str:
         """Return what a model is told beside the conversation, all of it within one budget."""
         await self.coordinator.refresh()
-        spent = FENCE_TOKENS + (0 if earlier is None else count_tokens(earlier.text))
+        said = "" if earlier is None else earlier.text
+        spent = FENCE_TOKENS + count_tokens(said) + tokens_of_escapes(said)
         text, left = split_budget(self.coordinator, max(LEAST_FOR_MEMORY, self.max_tokens - spent), agent=agent)
         known = await self.memory.known(self.scope, left)
+        if more := tokens_of_escapes(known.text):
+            known = await self.memory.known(self.scope, left - more)
         status = self.coordinator.status
         missing = ("what the agents of this session share",) if status is Status.UNAVAILABLE else ()
         self.guards.time_checked(remaining=self.coordinator.remaining())  # counted here, told by the state
@@ -115,6 +119,8 @@ class AgentSessions:
     def __init__(
         self, memory: AgentMemory, *, max_tokens: int = MAX_TOKENS, guard_rules: GuardRules | None = None
     ) -> None:
+        if max_tokens < LEAST_TOKENS:
+            raise InvalidRequestError(f"max_tokens must be at least {LEAST_TOKENS}, got {max_tokens}")
         self.memory = memory
         self._max_tokens = max_tokens
         self._guard_rules = guard_rules

@@ -11,6 +11,7 @@ from mcp_memory_server import Status
 
 _NOTHING = "Nothing could be looked up. That is not the same as nothing being known: say so where it matters."
 _MARKUP = {ord("<"): "&lt;", ord(">"): "&gt;"}
+TOKENS_OF_AN_ESCAPE = 3
 
 
 def injected(
@@ -30,6 +31,11 @@ def injected(
     if state is not None and state.text:
         told += "\n" + _fence("state", state.text)
     return told + "".join(f"\nNote: {finding}" for finding in findings)
+
+
+def tokens_of_escapes(text: str) -> int:
+    """Return how many tokens escaping adds to a text at most."""
+    return TOKENS_OF_AN_ESCAPE * sum(text.count(chr(sign)) for sign in _MARKUP)
 
 
 def _status(known: Told, parts: Sequence[Told], unsaved: int) -> Status:

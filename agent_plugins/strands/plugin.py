@@ -79,7 +79,7 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         self._named = NamedSessions(Identity(user, session), self._sessions)
         self._agents = AttachedAgents()
         self._events = AgentEvents(self._named, self._agents, task_seconds)
-        self._orchestrations = OrchestrationEvents(self._named, self._agents, self._attach, task_seconds)
+        self._orchestrations = OrchestrationEvents(self._named, self._agents, self.attach, task_seconds)
         self._calls = GuardedCalls(self.registry, tool_seconds, self._named.of)
 
     @property
@@ -96,6 +96,13 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
     def init_multi_agent(self, orchestrator: MultiAgentBase) -> None:
         """Attach to a Swarm or a Graph, and to its agents as soon as it has them."""
         self._orchestrations.watch(orchestrator)
+
+    def attach(self, agent: Agent) -> None:
+        """Attach to an agent that was made without the plugin. Twice is harmless."""
+        if not self._agents.knows(agent):
+            self.init_agent(agent)
+            if self.tools:
+                agent.tool_registry.process_tools(list(self.tools))
 
     def coordinator(self, invocation_state: Mapping[str, Any] | None = None) -> StateCoordinator:
         """Return the shared state of the session that an invocation is part of: for tools, and for the host.
@@ -173,10 +180,3 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         # An answer that is not the wanted one, such as "not found", is no failure of the tool.
         status = "error" if reply.get("status") == "unavailable" else "success"
         return {"toolUseId": context.tool_use["toolUseId"], "status": status, "content": [{"json": reply}]}
-
-    def _attach(self, agent: Agent) -> None:
-        """Attach to an agent of an orchestrator, as its own plugin registry would, unless that was done."""
-        if not self._agents.knows(agent):
-            self.init_agent(agent)
-            if self.tools:
-                agent.tool_registry.process_tools(list(self.tools))

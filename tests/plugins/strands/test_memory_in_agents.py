@@ -3,15 +3,20 @@
 import asyncio
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from strands import Agent, tool
 
+from agent_plugins.changes import fill_slot
 from agent_plugins.shared_memory import SharedMemory
 from agent_plugins.strands import MemoryPlugin, for_user
 from examples.scripted_model import Seen, call
-from mcp_memory_server import InvalidRequestError, Role, Scope, Statement, View
+from mcp_memory_server import InvalidRequestError, Role, Scope, Settings, Statement, View, count_tokens
+from mcp_memory_server.wiring import create_table
+from tests.engines.servers import RedisServer
 from tests.plugins.strands.conftest import Ask, agent_with, model_of
 
 ANA = Scope("ana", "s1")
@@ -248,3 +253,55 @@ def test_messages_are_kept_in_the_order_in_which_they_were_said(plugin: MemoryPl
 
     kept = [turn.content for turn in ask(lambda memory: memory.conversations.load(ANA, turns=50)).turns]
     assert kept == [text for number in range(10) for text in (f"Question {number}?", f"Answer {number}.")]
+
+
+@pytest.mark.parametrize("max_tokens", [150, 300, 800, 2000])
+def test_all_that_a_model_is_told_is_within_one_budget(shared: SharedMemory, ask: Ask[Any], max_tokens: int) -> None:
+    for number in range(60):
+        fact = Statement(f"Ana has read book <number {number}> & liked it a lot.", topic=f"books/{number}")
+        ask(lambda memory, fact=fact: memory.facts.learn(ANA, fact))
+    plugin = MemoryPlugin("ana", "s1", memory=shared, max_tokens=max_tokens)
+    plugin.coordinator().change_now(*(fill_slot(f"slot {n}", "a value of some length" * 3) for n in range(30)))
+    agent_with(plugin, "A long answer. " * 100)("A long question. " * 100)
+
+    agent = agent_with(plugin, "Heard.")
+    agent("Go on.")
+
+    told = model_of(agent).seen[0].text.removeprefix("Go on.")
+    assert count_tokens(told) <= max_tokens
+    assert count_tokens(told) > max_tokens // 2
+    assert "# What is known" in told
+    assert max_tokens < 800 or all(part in told for part in ("## Earlier", "slot 0"))
+
+
+def test_a_budget_in_which_nothing_can_be_said_is_refused(shared: SharedMemory) -> None:
+    with pytest.raises(InvalidRequestError, match="at least 150"):
+        MemoryPlugin("ana", memory=shared, max_tokens=100)
+
+
+def test_an_agent_that_was_made_already_can_be_given_a_memory(plugin: MemoryPlugin) -> None:
+    agent = agent_with(None, call("set_preference", key="tone", value="brief"), lambda seen: seen.line("tone: "))
+
+    plugin.attach(agent)
+    plugin.attach(agent)
+
+    assert str(agent("Be brief.")).strip() == "tone: brief"
+
+
+def test_on_dynamodb_and_redis_it_is_the_same(
+    dynamodb_local_endpoint: str, shared_redis: RedisServer, tmp_path: Path
+) -> None:
+    settings = Settings(
+        table=f"dynamodb://agents-{uuid4().hex}?region=eu-central-1&endpoint={dynamodb_local_endpoint}",
+        sessions=shared_redis.url,
+        outbox=f"sqlite://{tmp_path}/outbox.db",
+    )
+    asyncio.run(create_table(settings, lambda _: None))
+    user = f"ana-{uuid4().hex}"
+
+    with MemoryPlugin(user, "monday", memory=settings) as monday:
+        agent_with(monday, call("remember_fact", fact="Ana plays the cello."), "Noted.")("I play the cello.")
+        restarted = agent_with(monday, lambda seen: seen.line("I play"))
+        assert str(restarted("What did I say?")).strip() == "user: I play the cello."
+    with MemoryPlugin(user, "tuesday", memory=settings) as tuesday:
+        assert str(agent_with(tuesday, lambda seen: seen.line("cello"))("Hi")).startswith("Ana plays the cello.")

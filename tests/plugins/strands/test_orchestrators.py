@@ -1,7 +1,7 @@
 """Several agents in a Swarm or a Graph: one conversation, one state, and nothing carried over to somebody else."""
 
 import re
-from typing import Any
+from typing import Any, cast
 
 from strands import Agent, ToolContext, tool
 from strands.multiagent import GraphBuilder, Swarm
@@ -185,3 +185,38 @@ def test_a_swarm_inside_of_a_graph_forgets_too(shared: SharedMemory) -> None:
     graph("Second.", invocation_state=for_user("ben", "b"))
 
     assert "secret-ana" not in sent_to(search, orders)
+
+
+def test_a_swarm_that_goes_on_after_an_interrupt_is_the_same_invocation(shared: SharedMemory, ask: Ask[Any]) -> None:
+    @tool(context=True)
+    def pay(tool_context: ToolContext) -> str:
+        """Pay, after a person agreed."""
+        return f"paid: {tool_context.interrupt('payment', reason='12 euros')}"
+
+    search = agent("search", hand_over("orders", title="Dune"), "Over.")
+    orders = agent("orders", call("pay"), lambda seen: seen.line("paid"), tools=[pay])
+    plugin = MemoryPlugin("ana", "s1", memory=shared)
+    swarm = Swarm([search, orders], entry_point=search, plugins=[plugin])
+
+    asked = swarm("Order Dune.")
+    answer = [{"interruptResponse": {"interruptId": asked.interrupts[0].id, "response": "yes"}}]
+    done = swarm(cast("Any", answer))
+
+    session = ask(lambda memory: memory.conversations.load(Scope("ana", "s1")))
+    assert swarm.shared_context.context == {"search": {"title": "Dune"}}
+    assert str(done.results["orders"].result).strip() == "paid: yes"
+    assert [turn.content for turn in session.turns].count("Order Dune.") == 1
+
+
+def test_what_the_host_changes_reaches_agents_that_are_at_work(shared: SharedMemory) -> None:
+    plugin = MemoryPlugin("ana", "s1", memory=shared)
+
+    @tool
+    def shop() -> str:
+        """Somebody fills the cart, in another program."""
+        plugin.coordinator().update_environment_now(cart=["Dune"])
+        return "done"
+
+    working = agent_with(plugin, call("shop"), lambda seen: seen.line("cart"), tools=[shop])
+
+    assert "Dune" in str(working("Wait for it."))
