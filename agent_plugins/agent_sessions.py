@@ -138,7 +138,8 @@ class AgentSessions:
                 )
                 self._sessions[scope] = session
                 if len(self._sessions) > MOST_SESSIONS:
-                    self._sessions.popitem(last=False)
+                    _, oldest = self._sessions.popitem(last=False)
+                    BACKGROUND.submit(oldest.coordinator.close())  # with a last attempt to save what is only here
             self._sessions.move_to_end(scope)
             return session
 

@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Mapping
-from threading import Lock
 from typing import Any, Protocol
-from uuid import uuid4
+from uuid import uuid4, uuid5
 
 from agent_plugins.agent_memory import Told
 from agent_plugins.agent_sessions import AgentSession, AgentSessions
@@ -41,8 +40,7 @@ class Identity:
     def __init__(self, user: str | None, session: str | None) -> None:
         self._user = user
         self._session = session
-        self._lock = Lock()
-        self._own_sessions: dict[str, str] = {}
+        self._own = uuid4()
         if user is not None:
             Scope(user, session)  # a name that cannot be one is refused here, where the developer sees it
 
@@ -70,8 +68,7 @@ class Identity:
 
     def _own_session(self, user: str) -> str:
         """Return a session for those who named none: the same one for a user as long as this plugin lives."""
-        with self._lock:
-            return self._own_sessions.setdefault(user, uuid4().hex)
+        return uuid5(self._own, user).hex
 
 
 class NamedSessions:

@@ -305,3 +305,18 @@ def test_on_dynamodb_and_redis_it_is_the_same(
         assert str(restarted("What did I say?")).strip() == "user: I play the cello."
     with MemoryPlugin(user, "tuesday", memory=settings) as tuesday:
         assert str(agent_with(tuesday, lambda seen: seen.line("cello"))("Hi")).startswith("Ana plays the cello.")
+
+
+def test_without_a_session_each_user_has_one_for_as_long_as_the_plugin_lives(shared: SharedMemory) -> None:
+    plugin = MemoryPlugin(memory=shared)
+    agent_with(plugin, "Noted.")("I am Ana.", invocation_state=for_user("ana"))
+
+    again = agent_with(plugin, lambda seen: seen.line("I am"))
+    of_ana = str(again("Who am I?", invocation_state=for_user("ana")))
+    of_ben = str(agent_with(plugin, lambda seen: seen.text)("Who am I?", invocation_state=for_user("ben")))
+    elsewhere = str(
+        agent_with(MemoryPlugin(memory=shared), lambda seen: seen.text)("?", invocation_state=for_user("ana"))
+    )
+
+    assert of_ana.strip() == "user: I am Ana."
+    assert "I am Ana" not in of_ben + elsewhere
