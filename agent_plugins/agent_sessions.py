@@ -111,6 +111,8 @@ class AgentSession:
             await self.coordinator.change(*changes, operation_id=operation_id)
         except MemoryServerError as error:  # somebody else ended the task meanwhile, say: agents go on
             logger.info("the shared state was not changed: %s", error)
+        except Exception as error:  # noqa: BLE001 - the edge: what is noted about a turn must not end it
+            logger.warning("the shared state was not changed: %s", type(error).__name__)
 
 
 class AgentSessions:

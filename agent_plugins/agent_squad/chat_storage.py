@@ -42,8 +42,12 @@ class MemoryChatStorage(ChatStorage):
         max_history_size: int | None = None,  # noqa: ARG002 - nothing is cut off here
     ) -> bool:
         """Append a message; tell whether it is kept. One without content is nothing to keep."""
-        turn = turn_from(said_in(new_message), agent_id)
-        return turn is None or await self._memory.turns.append(Scope(user_id, session_id), turn, uuid4().hex)
+        try:
+            scope, turn = Scope(user_id, session_id), turn_from(said_in(new_message), agent_id)
+        except MemoryServerError as error:
+            logger.warning("a message cannot be saved: %s", error)
+            return False
+        return turn is None or await self._memory.turns.append(scope, turn, uuid4().hex)
 
     async def save_chat_messages(
         self,

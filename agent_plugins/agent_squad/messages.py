@@ -46,8 +46,8 @@ def turn_from(said: Said, agent: str) -> NewTurn | None:
     """Return the turn, None for a message without any content."""
     if not said.blocks:
         return None
-    text = said.text()
     blocks = [_plain(block) for block in said.blocks]
+    text = Said(said.role, tuple(blocks)).text()
     if blocks == [{"text": text}] and text:
         return NewTurn(_role(said), text, agent=agent, speaker=_speaker(said, agent))
     details = json.dumps(blocks, ensure_ascii=False)
@@ -115,7 +115,9 @@ def _plain(value: Any) -> Any:
             return {_BYTES: base64.b64encode(value).decode()}
         case Mapping():
             return {str(name): _plain(inner) for name, inner in value.items()}
-        case str() | int() | float() | bool() | None:
+        case str():
+            return value.encode(errors="replace").decode()  # no engine can store half of a surrogate pair
+        case int() | float() | bool() | None:
             return value
         case Sequence():
             return [_plain(inner) for inner in value]

@@ -1,6 +1,7 @@
 """What happens to an agent of Strands, told to its session."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
@@ -16,8 +17,11 @@ from agent_plugins.strands.bridge import let_go_of_hanging_tools
 from agent_plugins.strands.identity import NamedSessions
 from agent_plugins.strands.injecting import appended
 from agent_plugins.strands.messages import turn_from
+from mcp_memory_server import MemoryServerError
 
 LONGEST_GOAL = 200
+
+logger = logging.getLogger(__name__)
 
 
 class AgentEvents:
@@ -65,7 +69,11 @@ class AgentEvents:
             return
         # In a Swarm or a Graph several agents speak in one conversation.
         speaks_as = event.agent.name if is_node and event.message["role"] == "assistant" else None
-        turn = turn_from(event.message, event.agent.name, speaks_as=speaks_as)
+        try:
+            turn = turn_from(event.message, event.agent.name, speaks_as=speaks_as)
+        except MemoryServerError as error:
+            logger.warning("a message cannot be saved: %s", error)
+            return
         if turn is None:
             return
         operation_id = event.message.get("tracking_id") or uuid4().hex

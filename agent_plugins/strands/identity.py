@@ -31,6 +31,7 @@ def for_user(user: str, session: str | None = None) -> dict[str, Any]:
 
     agent("Where is my order?", invocation_state=for_user("ana", "chat-7"))
     """
+    Scope(user, session)  # a name that cannot be one is refused here, where the developer sees it
     return {INVOCATION_KEY: {"user": user, "session": session}}
 
 
@@ -58,13 +59,15 @@ class Identity:
         said = invocation_state.get(INVOCATION_KEY) or {}
         if not isinstance(said, Mapping):
             raise InvalidRequestError(f"invocation_state[{INVOCATION_KEY!r}] must be made with for_user(…)")
-        user = said.get("user") or self._user
+        user, session = said.get("user") or self._user, said.get("session") or self._session
+        if session is not None and not isinstance(session, str):
+            raise InvalidRequestError(f"a session is named by a text, got a {type(session).__name__}")
         if not isinstance(user, str):
             raise InvalidRequestError(
                 "nobody said whose memory this is: make the plugin with MemoryPlugin(user=…), "
                 "or call the agent with invocation_state=for_user(…)"
             )
-        return Scope(user, said.get("session") or self._session or self._own_session(user))
+        return Scope(user, session or self._own_session(user))
 
     def _own_session(self, user: str) -> str:
         """Return a session for those who named none: the same one for a user as long as this plugin lives."""

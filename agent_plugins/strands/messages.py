@@ -8,8 +8,8 @@ from strands.types.content import ContentBlock, Message
 
 from mcp_memory_server import NewTurn, Role
 
-LONGEST_INPUT = 4000
-"""Characters of a tool's input that are kept with the turn. The whole of it is in the conversation of the agent."""
+MOST_INPUT = 12_000
+"""Characters of the inputs of all tools together that are kept with a turn, longer ones are cut."""
 MOST_CONTENT_BYTES = 4 * 1024 * 1024
 LONGEST_NAME = 100
 
@@ -22,7 +22,8 @@ def turn_from(
     """Return the turn, None for a message that says nothing: reasoning alone is not kept."""
     blocks = message["content"]
     said = _cut("\n".join(text for block in blocks if (text := _text(block))))
-    calls = tuple(_call(block["toolUse"]) for block in blocks if "toolUse" in block)
+    uses = [block["toolUse"] for block in blocks if "toolUse" in block]
+    calls = tuple(_call(use, MOST_INPUT // len(uses)) for use in uses)
     if not said and not calls:
         return None
     return NewTurn(
@@ -63,10 +64,19 @@ def _answer(block: Mapping[str, Any]) -> str:
     return next((f"[{kind}]" for kind in _MEDIA if kind in block), "")
 
 
-def _call(use: Mapping[str, Any]) -> Mapping[str, Any]:
-    text = json.dumps(use.get("input"), ensure_ascii=False, default=str)
-    kept: Any = json.loads(text) if len(text) <= LONGEST_INPUT else text[:LONGEST_INPUT] + "…"
-    return {"id": str(use.get("toolUseId")), "name": str(use.get("name")), "input": kept}
+def _call(use: Mapping[str, Any], longest: int) -> Mapping[str, Any]:
+    text = _storable(json.dumps(use.get("input"), ensure_ascii=False, default=str))
+    kept: Any = json.loads(text) if len(text) <= longest else text[:longest] + "…"
+    return {
+        "id": _storable(str(use.get("toolUseId")))[:200],
+        "name": _storable(str(use.get("name")))[:200],
+        "input": kept,
+    }
+
+
+def _storable(text: str) -> str:
+    """Return the text without halves of surrogate pairs, which no engine can store."""
+    return text.encode(errors="replace").decode()
 
 
 def _cut(text: str) -> str:

@@ -1,5 +1,6 @@
 """What happens to a Swarm or a Graph of Strands, told to its session and to its agents."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,9 @@ from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.bridge import let_go_of_hanging_tools
 from agent_plugins.strands.identity import NamedSessions
 from agent_plugins.strands.orchestrators import agents_of, forget_shared_context, is_going_on, nested_in, task_of
+from mcp_memory_server import MemoryServerError
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -88,7 +92,11 @@ class OrchestrationEvents:
             await session.turn_ended(running.id)
 
     async def _ask(self, session: AgentSession, orchestrator: MultiAgentBase, operation_id: str) -> None:
-        turn = task_of(orchestrator)
+        try:
+            turn = task_of(orchestrator)
+        except MemoryServerError as error:
+            logger.warning("a message cannot be saved: %s", error)
+            turn = None
         await session.turn_begins(turn.content[:200] if turn else "answer the user", seconds=self._task_seconds)
         if turn is not None:
             await session.memory.turns.append(session.scope, turn, operation_id)

@@ -48,7 +48,7 @@ def task_of(orchestrator: MultiAgentBase) -> NewTurn | None:
     """Return what the orchestrator was asked, as a turn of the user."""
     task = getattr(getattr(orchestrator, "state", None), "task", None)
     if isinstance(task, str):
-        return NewTurn(Role.USER, task) if task.strip() else None
+        return turn_from({"role": "user", "content": [{"text": task}]}, "user")
     if not isinstance(task, list) or not task:
         return None
     if all(isinstance(block, dict) and "role" not in block for block in task):

@@ -221,3 +221,15 @@ def test_what_cannot_be_saved_now_does_not_end_a_request_and_is_saved_later(tmp_
     shared.close()
     assert (first, nothing, second) == (False, [], True)
     assert [message.content[0]["text"] for message in chat] == ["Hi.", "Hello."]
+
+
+def test_a_message_that_no_engine_can_store_is_kept_as_far_as_it_can_be(storage: MemoryChatStorage) -> None:
+    async def hostile() -> list[Any]:
+        assert await storage.save_chat_message("ana", "s1", "clerk", said("user", "half a \udc80 pair", "and more"))
+        assert await storage.save_chat_message("ana", "s1", "clerk", said("assistant", "x" * 3_000_000))
+        assert not await storage.save_chat_message("ana", "s1", "clerk", said("user", "y" * 5_000_000))
+        return await storage.fetch_chat("ana", "s1", "clerk")
+
+    chat = asyncio.run(hostile())
+    assert chat[0].content == [{"text": "half a ? pair"}, {"text": "and more"}]
+    assert len(chat[1].content[0]["text"]) == 3_000_000

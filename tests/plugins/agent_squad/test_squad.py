@@ -6,13 +6,15 @@ import threading
 from typing import Any
 
 import pytest
+from agent_squad.agents import BedrockLLMAgent, BedrockLLMAgentOptions, SupervisorAgent, SupervisorAgentOptions
 from agent_squad.types import AgentProviderType, ConversationMessage
 from agent_squad.utils import AgentTool, AgentToolCallbacks
 
-from agent_plugins.agent_squad import GuardedTools, MemorySquad, memory_tools
+from agent_plugins.agent_squad import GuardedTools, MemoryChatStorage, MemorySquad, memory_tools
 from agent_plugins.circuits import BreakerRules
 from agent_plugins.shared_memory import SharedMemory
 from agent_plugins.tool_registry import Tool, ToolRegistry
+from examples.scripted_bedrock import ScriptedBedrock
 from mcp_memory_server import Scope, Settings, Statement, ToolStatus
 from tests.plugins.agent_squad.conftest import Ask, ByName, Clerk
 
@@ -251,3 +253,29 @@ def test_the_same_call_again_and_again_is_stopped(shared: SharedMemory) -> None:
 
 def test_memory_tools_outside_of_a_squad_say_what_is_missing() -> None:
     assert "MemorySquad" in asyncio.run(called(GuardedTools(memory_tools()), "recall", query="x"))
+
+
+def test_a_supervisor_with_a_team_works_on_the_storage_from_its_threads(shared: SharedMemory, ask: Ask) -> None:
+    """It calls its team and the storage in threads, each with an event loop of its own that ends with the call."""
+    squad = MemorySquad(classifier=ByName(), memory=shared)
+    clerks = [Clerk(name, lambda _: "On its way.") for name in ("orders", "parcels")]
+    asks = ("send_messages", {"messages": [{"recipient": clerk.name, "content": "Where is it?"} for clerk in clerks]})
+    lead = BedrockLLMAgent(
+        BedrockLLMAgentOptions(name="lead", description="Leads.", client=ScriptedBedrock(asks, lambda seen: seen))
+    )
+    team = [squad.remembering(clerk) for clerk in clerks]
+    supervisor = SupervisorAgent(
+        SupervisorAgentOptions(
+            name="lead", description="Leads.", lead_agent=lead, team=team, storage=MemoryChatStorage(shared)
+        )
+    )
+    ask(lambda memory: memory.facts.learn(ANA, Statement("Ana lives in Lisbon.")))
+
+    answers = [
+        str(asyncio.run(supervisor.process_request("Where are my things?", "ana", "s1", [])).__dict__) for _ in range(2)
+    ]
+
+    turns = ask(lambda memory: memory.conversations.load(ANA)).turns
+    assert "orders: On its way." in answers[0]
+    assert all("Ana lives in Lisbon." in clerk.inputs[0] for clerk in clerks)
+    assert sorted(turn.content for turn in turns) == ["On its way."] * 2 + ["Where is it?"] * 2
