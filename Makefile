@@ -8,7 +8,7 @@ UV      := .engines/uv/bin/uv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format bench bench-conversations bench-recall bench-sizes engines lock clean
+.PHONY: help run test test-slow lint format bench bench-conversations bench-plugins bench-recall bench-sizes engines lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -37,6 +37,10 @@ bench: engines ## Measure against the budgets
 
 bench-conversations: engines ## Measure conversations on Redis and DynamoDB Local
 	$(PYTHON) tests/bench/conversations.py
+
+bench-plugins: engines ## Measure breakers, the state that agents share, and what a turn of an agent costs
+	$(PYTHON) -m tests.bench.plugins
+	$(PYTHON) -m tests.bench.agents
 
 bench-recall: $(READY) ## Measure what recall finds, on public conversations beside the repository
 	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum --nonsense --categories --tool

@@ -6,13 +6,15 @@ async with open_memory() as memory:
     found = await memory.recall.search(me, "Where does Ana live?")
 """
 
+from typing import TYPE_CHECKING
+
 from mcp_memory_server.domain.answers import Recalled, Recollection, Status
 from mcp_memory_server.domain.context import ContextPage
 from mcp_memory_server.domain.facts import Fact, Outcome, Permanence, Source, Statement
 from mcp_memory_server.domain.notes import Note, NoteKind
 from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import NewTurn, Role
+from mcp_memory_server.domain.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.errors import (
     ConfigurationError,
     ConflictError,
@@ -25,7 +27,10 @@ from mcp_memory_server.errors import (
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.version import __version__
-from mcp_memory_server.wiring import open_memory
+from mcp_memory_server.wiring import count_tokens, open_memory
+
+if TYPE_CHECKING:
+    from mcp_memory_server.domain.tool_log import ToolStatus
 
 __all__ = [
     "ConfigurationError",
@@ -53,7 +58,20 @@ __all__ = [
     "Source",
     "Statement",
     "Status",
+    "ToolStatus",
+    "Turn",
     "UnavailableError",
+    "View",
     "__version__",
+    "count_tokens",
     "open_memory",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "ToolStatus":
+        # Loaded when it is first used: a client that only remembers should not wait for it to start.
+        from mcp_memory_server.domain.tool_log import ToolStatus
+
+        return ToolStatus
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mcp_memory_server.services.conversations import Conversations
     from mcp_memory_server.services.redrive import Redrive
     from mcp_memory_server.services.shared_states import SharedStates
+    from mcp_memory_server.services.snapshots import Snapshots
     from mcp_memory_server.services.tool_log import ToolLog
 
 
@@ -30,6 +31,7 @@ class SessionServices:
     chats: "Chats"
     states: "SharedStates"
     tool_log: "ToolLog"
+    snapshots: "Snapshots"
     redrive: "Redrive"
 
 
@@ -66,6 +68,11 @@ class Memory:
     def tool_log(self) -> "ToolLog":
         """Which tools were called, and how it went."""
         return self.sessions().tool_log
+
+    @property
+    def snapshots(self) -> "Snapshots":
+        """Whole values that a framework keeps for a user."""
+        return self.sessions().snapshots
 
     @property
     def redrive(self) -> "Redrive":

@@ -15,6 +15,7 @@ active chat                USER#<user>      #ACTIVE#<agent>                  for
 past chats                 USER#<user>      CHAT#<agent>#<ulid>              for ever
 how often each was told    USER#<user>      USED                             90 days after the last
 tool call                  TOOLS#<user>     <ulid>                           30 days
+snapshot, of a framework   SNAP#<user>      see `snapshot_records`           90 days
 epoch of session copies    COPIES           EPOCH                            for ever; one item, nobody's
 =========================  ===============  ===============================  =====================================
 
@@ -162,6 +163,11 @@ def tool_call_key(scope: Scope, call_id: str) -> Key:
 def tools_index(scope: Scope, session_id: str) -> str:
     """Return under which name the index lists the tool calls of a session."""
     return f"{tools_partition(scope.user_id)}#{encoded(session_id)}"
+
+
+def snapshots_partition(user_id: str) -> str:
+    """Return the partition that holds what frameworks keep for a user."""
+    return f"SNAP#{encoded(user_id)}"
 
 
 def encoded(part: str) -> str:

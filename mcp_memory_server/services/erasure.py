@@ -135,6 +135,7 @@ class Erasure:
             if (cursor := page.cursor) is None:
                 break
         yield keys.tools_partition(scope.user_id)
+        yield keys.snapshots_partition(scope.user_id)
         yield keys.user_partition(scope.user_id)
 
     async def _partitions_of_session(self, meta: Key) -> AsyncIterator[str]:

@@ -20,6 +20,7 @@ from mcp_memory_server.services.redrive import Redrive
 from mcp_memory_server.services.session_stores import SessionStores
 from mcp_memory_server.services.sessions_at_hand import SessionsAtHand
 from mcp_memory_server.services.shared_states import SharedStates
+from mcp_memory_server.services.snapshots import Snapshots
 from mcp_memory_server.services.stored_turns import StoredTurns
 from mcp_memory_server.services.table_patience import TablePatience
 from mcp_memory_server.services.tool_log import ToolLog
@@ -79,6 +80,7 @@ def run_sessions(
         chats=Chats(table, now),
         states=SharedStates(beside.states),
         tool_log=ToolLog(table, now),
+        snapshots=Snapshots(table, now),
         redrive=Redrive(stores, placement, beside.dead_letters),
     )
     return RunningSessions(services, at_hand, beside, delivery)

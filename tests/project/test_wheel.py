@@ -38,6 +38,7 @@ def test_the_wheel_has_the_package_its_data_and_its_types(wheel: zipfile.ZipFile
         "mcp_memory_server/py.typed",
         "mcp_memory_server/adapters/tiktoken/cl100k_base.tokens",
         "agent_plugins/__init__.py",
+        "agent_plugins/lua/circuit.lua",
     } <= names
     assert not [name for name in names if name.startswith(("tests/", "examples/"))]
 

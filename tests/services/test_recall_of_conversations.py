@@ -22,8 +22,8 @@ TALK = Scope("anna", "talk 1")
 PIANO = "I bought a piano in Ghent last summer."
 
 
-async def says(memory: Memory, text: str, scope: Scope = TALK, role: Role = Role.USER, **details: str) -> str:
-    return (await memory.conversations.append(scope, NewTurn(role, text, **details))).turn.id
+async def says(memory: Memory, text: str, scope: Scope = TALK, role: Role = Role.USER) -> str:
+    return (await memory.conversations.append(scope, NewTurn(role, text))).turn.id
 
 
 def texts(found: Recalled) -> list[str]:
@@ -33,7 +33,8 @@ def texts(found: Recalled) -> list[str]:
 async def test_a_turn_tells_who_said_it_when_and_what_it_was_called(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
-    await says(memory, PIANO, speaker="Anna Beck", source_id="D1:3")
+    said = NewTurn(Role.USER, PIANO, speaker="Anna Beck", source_id="D1:3")
+    await memory.conversations.append(TALK, said)
 
     (told,) = (await memory.recall.search(anna, "Who bought the piano?")).memories
 

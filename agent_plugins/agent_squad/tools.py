@@ -1,0 +1,172 @@
+"""Tools of Agent Squad behind breakers, and the memory as tools.
+
+Agent Squad lets an exception of a tool end the whole request, and tells nobody. Here it becomes an answer that the
+model can act on, and counts.
+"""
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+from agent_squad.utils import AgentTool, AgentToolCallbacks, AgentTools
+
+from agent_plugins.agent_squad.current import Current, current
+from agent_plugins.daemon_threads import DaemonThreads
+from agent_plugins.guards import Finding
+from agent_plugins.invocations import Invocation, Outcome
+from agent_plugins.memory_tools import MEMORY_TOOLS, MemoryTool
+from agent_plugins.tool_registry import Refusal, Tool, ToolRegistry
+from mcp_memory_server import ToolStatus
+
+TOOL_SECONDS = 60.0
+_FAILED_ON_MCP = "Tool error:"
+"""How Agent Squad's provider of MCP tools begins the answer of one that failed."""
+
+_threads = DaemonThreads()
+
+
+class GuardedTools(AgentTools):
+    """Tools that are refused while they are broken, given a time, watched for circles, and logged.
+
+    BedrockLLMAgentOptions(…, tool_config={"tool": GuardedTools([AgentTool(…)])})
+    """
+
+    def __init__(
+        self,
+        tools: AgentTools | Sequence[AgentTool],
+        callbacks: AgentToolCallbacks | None = None,
+        *,
+        registry: ToolRegistry | None = None,
+        tool_seconds: float | None = TOOL_SECONDS,
+    ) -> None:
+        """Guard tools, or those of a provider; ``registry`` knows their limits, fallbacks and alternatives."""
+        provider = tools if isinstance(tools, AgentTools) else AgentTools(list(tools))
+        super().__init__(provider.tools, callbacks or provider.callbacks)
+        self.registry = registry or ToolRegistry()
+        self._tool_seconds = tool_seconds
+
+    async def _process_tool(self, tool_name: str, input_data: dict[str, Any]) -> Any:
+        found = self._named(tool_name)
+        if found is None:
+            return _told({"error": "unknown_tool", "tool": tool_name, "tools": [tool.name for tool in self.tools]})
+        now = current()
+        finding = None if now is None else now.session.guards.tool_called(now.agent, tool_name, input_data)
+        if finding is not None and finding.stop:
+            return _told({"error": finding.kind.value, "advice": finding.message})
+        begun = await self._begin(found, now)
+        note = None
+        if isinstance(begun, Refusal):
+            instead = None if begun.fallback is None else self._named(begun.fallback)
+            allowed = None if instead is None else await self._begin(instead, now)
+            if instead is None or not isinstance(allowed, Invocation):
+                return _told(begun.to_dict())
+            note = f"{tool_name} is not available ({begun.reason}); this is the answer of {instead.name}."
+            found, begun = instead, allowed
+        return _noted(await self._called(found, input_data, begun, now), note, finding)
+
+    async def _begin(self, tool: AgentTool, now: Current | None) -> Invocation | Refusal:
+        known = self.registry.tool(tool.name)
+        if not known.schema:
+            schema = {"type": "object", "properties": tool.properties, "required": tool.required}
+            described = Tool(
+                tool.name,
+                schema,
+                tool.func_description,
+                known.timeout,
+                known.fallback,
+                known.alternatives,
+                known.rules,
+            )
+            self.registry.register(described)
+        limit = self._tool_seconds if known.timeout is None else known.timeout
+        return await self.registry.begin_async(tool.name, timeout=limit, agent=None if now is None else now.agent)
+
+    async def _called(self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation, now: Current | None) -> Any:
+        call, started = uuid4().hex, time.monotonic()
+        if now is not None:
+            await now.session.tool_begins(call, tool.name, inputs, now.agent)
+        answer = await self._answer(tool, inputs, begun)
+        if now is not None:
+            seconds, status = time.monotonic() - started, _status(begun)
+            await now.session.tool_ended(call, tool.name, inputs, str(answer), seconds, status)
+        return answer
+
+    async def _answer(self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation) -> Any:
+        function: Callable[..., Any] = getattr(tool.func, "__wrapped__", tool.func)
+        try:
+            inspect.signature(function).bind(**inputs)
+        except TypeError as error:
+            begun.abandoned()  # the model called it wrongly, which says nothing about the tool
+            return _told({"error": "invalid_request", "tool": tool.name, "reason": str(error)})
+        try:
+            async with asyncio.timeout(begun.timeout):
+                answer = await _run(function, inputs)
+        except TimeoutError as error:
+            begun.timed_out()
+            return await self._failure(tool.name, inputs, error, "tool_timeout", "it did not answer in time")
+        except Exception as error:  # noqa: BLE001 - the edge: whatever a tool raises must not end the request
+            begun.failed(type(error).__name__)
+            return await self._failure(tool.name, inputs, error, "tool_failed", f"{type(error).__name__}: {error}")
+        except BaseException:
+            begun.abandoned()  # cancelled
+            raise
+        if isinstance(answer, str) and answer.startswith(_FAILED_ON_MCP):
+            begun.failed("the tool answered with an error")
+        else:
+            begun.succeeded()
+        return answer
+
+    async def _failure(self, tool: str, inputs: dict[str, Any], error: Exception, kind: str, reason: str) -> str:
+        await self.callbacks.on_tool_error(tool, inputs, error)
+        return _told({"error": kind, "tool": tool, "reason": reason, "advice": "Go on without it, or tell the user."})
+
+    def _named(self, name: str) -> AgentTool | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+
+def memory_tools() -> list[AgentTool]:
+    """Return the five memory tools, for agents that a MemorySquad has; whose memory it is, no model can say."""
+    return [_agent_tool(tool) for tool in MEMORY_TOOLS]
+
+
+def _agent_tool(tool: MemoryTool) -> AgentTool:
+    async def answer(**arguments: Any) -> str:
+        now = current()
+        if now is None:
+            return _told({"error": "invalid_request", "message": "this agent has no memory: add it to a MemorySquad"})
+        return _told(await now.session.memory.use(tool, now.session.scope, arguments))
+
+    made = AgentTool(tool.name, tool.description, dict(tool.properties), list(tool.required), answer)
+    made.required = list(tool.required)  # without any, Agent Squad takes all of them for required
+    return made
+
+
+async def _run(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
+    """Call the function; one that is not async gets a thread, so that it can neither hold up the loop nor its end."""
+    if inspect.iscoroutinefunction(function):
+        return await function(**inputs)
+    context = contextvars.copy_context()
+    call = functools.partial(context.run, functools.partial(function, **inputs))
+    answer = await asyncio.get_running_loop().run_in_executor(_threads, call)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _status(begun: Invocation) -> ToolStatus:
+    if begun.outcome is Outcome.TIMED_OUT:
+        return ToolStatus.TIMEOUT
+    return ToolStatus.ERROR if begun.outcome is Outcome.FAILED else ToolStatus.OK
+
+
+def _noted(answer: Any, note: str | None, finding: Finding | None) -> Any:
+    notes = [text for text in (note, None if finding is None else finding.message) if text]
+    return "\n".join([answer if isinstance(answer, str) else _told(answer), *notes]) if notes else answer
+
+
+def _told(reply: Any) -> str:
+    return json.dumps(reply, ensure_ascii=False, default=str)

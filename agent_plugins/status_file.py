@@ -1,0 +1,69 @@
+"""The status of a running process in a file, so that a person can look at it from outside."""
+
+import json
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from mcp_memory_server import NotFoundError
+
+EVERY_SECONDS = 2.0
+
+
+class StatusFile:
+    """Writes the status now and then for as long as the block runs, and removes the file at the end.
+
+    The file is replaced whole: whoever reads it never sees half of it. A process that was killed leaves it behind, with
+    the time of the last look in it.
+    """
+
+    def __init__(
+        self, path: Path | str, status: Callable[[], dict[str, Any]], *, every_seconds: float = EVERY_SECONDS
+    ) -> None:
+        self._path = Path(path)
+        self._status = status
+        self._every = every_seconds
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="status-file", daemon=True)
+
+    def write(self) -> None:
+        """Write the status now."""
+        written = {"pid": os.getpid(), "at": time.time(), **self._status()}
+        text = json.dumps(written, ensure_ascii=False, default=str)
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        Path(name).replace(self._path)
+
+    def __enter__(self) -> Self:
+        self.write()  # a folder that is not there is told here, and not by a thread that nobody hears
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._path.unlink(missing_ok=True)
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._every):
+            self.write()
+
+
+def read_status(path: Path | str) -> dict[str, Any]:
+    """Return what a process wrote, with the seconds since then.
+
+    Raises:
+        NotFoundError: There is no such file, or it is none of a process.
+    """
+    try:
+        written: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+        return {**written, "age_seconds": round(max(time.time() - written["at"], 0.0), 1)}
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotFoundError(f"{path} is not a status file of agent_plugins") from error

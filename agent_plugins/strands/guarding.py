@@ -1,0 +1,176 @@
+"""Tools of Strands behind breakers: refused while they are broken, given a time, watched for circles, logged."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any, cast
+
+from strands import Agent
+from strands.middleware.stages import ExecuteToolContext, ExecuteToolStage
+from strands.types.events import ToolResultEvent
+from strands.types.tools import AgentTool, ToolResult, ToolUse
+
+from agent_plugins.agent_sessions import AgentSession
+from agent_plugins.guards import Finding, Guards
+from agent_plugins.invocations import Invocation, Outcome
+from agent_plugins.strands.messages import result_text
+from agent_plugins.tool_registry import Refusal, Tool, ToolRegistry
+from mcp_memory_server import ToolStatus
+
+HANDOFF = "handoff_to_agent"
+"""What a Swarm calls the tool by which an agent hands over."""
+_INVALID_INPUT = "Validation failed for input parameters"
+
+Next = Callable[[ExecuteToolContext], AsyncGenerator[Any, None]]
+SessionOf = Callable[[ExecuteToolContext], AgentSession | None]
+
+
+class GuardedCalls:
+    """Wraps every call of a tool. What it refuses, the model gets as a structured error that it can act on."""
+
+    def __init__(self, registry: ToolRegistry, timeout: float | None, session_of: SessionOf) -> None:
+        self._registry = registry
+        self._timeout = timeout
+        self._session_of = session_of
+
+    def watch(self, agent: Agent) -> None:
+        """Stand between an agent and its tools."""
+        agent.add_middleware(ExecuteToolStage, self)
+
+    async def __call__(self, context: ExecuteToolContext, next_fn: Next) -> AsyncGenerator[Any, None]:
+        """Run the tool, or what takes its place."""
+        session = self._session_of(context)
+        finding = None if session is None else _watched(session.guards, context)
+        if finding is not None and finding.stop:
+            yield _refused(context.tool_use, {"error": finding.kind.value, "advice": finding.message})
+            return
+        begun, context, notes = await self._begun(context)
+        if isinstance(begun, Refusal):
+            yield _refused(context.tool_use, begun.to_dict())
+            return
+        if finding is not None:
+            notes = [*notes, finding.message]
+        async for event in _run(begun, context, next_fn, session):
+            yield _noted(event, notes) if notes and isinstance(event, ToolResultEvent) else event
+
+    async def _begun(self, context: ExecuteToolContext) -> tuple[Invocation | Refusal, ExecuteToolContext, list[str]]:
+        """Begin the call; while the tool is broken, that of its fallback, if there is one that is doing well."""
+        begun = await self._begin(context.tool_use["name"], context.tool, context.agent.name)
+        if isinstance(begun, Invocation) or begun.fallback is None:
+            return begun, context, []
+        fallback = context.agent.tool_registry.registry.get(begun.fallback)
+        instead = None if fallback is None else await self._begin(begun.fallback, fallback, context.agent.name)
+        if not isinstance(instead, Invocation):
+            return begun, context, []
+        use = cast("ToolUse", {**context.tool_use, "name": begun.fallback})
+        note = f"{begun.tool} is not available ({begun.reason}); this is the answer of {begun.fallback}."
+        return instead, context.replace(tool=fallback, tool_use=use), [note]
+
+    async def _begin(self, name: str, tool: AgentTool | None, agent: str) -> Invocation | Refusal:
+        self._describe(name, tool)
+        limit = self._registry.tool(name).timeout
+        return await self._registry.begin_async(name, timeout=self._timeout if limit is None else limit, agent=agent)
+
+    def _describe(self, name: str, tool: AgentTool | None) -> None:
+        """Let the registry show what Strands knows about the tool, beside what the developer said of it."""
+        known = self._registry.tool(name)
+        if tool is None or known.schema:
+            return
+        spec = tool.tool_spec
+        schema = cast("Mapping[str, Any]", spec["inputSchema"].get("json") or {"type": "object"})
+        described = Tool(
+            name, schema, spec["description"], known.timeout, known.fallback, known.alternatives, known.rules
+        )
+        self._registry.register(described)
+
+
+def _watched(guards: Guards, context: ExecuteToolContext) -> Finding | None:
+    name, arguments = context.tool_use["name"], _arguments(context.tool_use)
+    if name == HANDOFF and isinstance(taker := arguments.get("agent_name"), str):
+        return guards.handed_over(context.agent.name, taker)
+    return guards.tool_called(context.agent.name, name, arguments)
+
+
+async def _run(
+    begun: Invocation, context: ExecuteToolContext, next_fn: Next, session: AgentSession | None
+) -> AsyncGenerator[Any, None]:
+    use = context.tool_use
+    call, arguments = str(use["toolUseId"]), _arguments(use)
+    if session is not None:
+        await session.tool_begins(call, use["name"], arguments, context.agent.name)
+    events = next_fn(context)
+    result: ToolResultEvent | None = None
+    try:
+        async for event in _within(events, begun.timeout):
+            if isinstance(event, ToolResultEvent):
+                result = event
+            else:
+                yield event
+        if result is not None:
+            _tell(begun, result)
+    except TimeoutError:
+        begun.timed_out()
+        result = _refused(use, _too_slow(begun))
+    finally:
+        begun.abandoned()  # void if it was said how the call went; otherwise it was interrupted, or cancelled
+        await events.aclose()
+    if result is not None:
+        if session is not None:
+            output = result_text(result.tool_result)
+            await session.tool_ended(call, use["name"], arguments, output, begun.seconds or 0.0, _status(begun, result))
+        yield result
+
+
+def _status(begun: Invocation, event: ToolResultEvent) -> ToolStatus:
+    if begun.outcome is Outcome.TIMED_OUT:
+        return ToolStatus.TIMEOUT
+    return ToolStatus.ERROR if event.tool_result.get("status") == "error" else ToolStatus.OK
+
+
+async def _within(events: AsyncGenerator[Any, None], seconds: float | None) -> AsyncGenerator[Any, None]:
+    """Yield the events, all of them within so many seconds.
+
+    Only the wait for the next event is limited, in the same task: whoever consumes the events must not be cancelled.
+    """
+    until = None if seconds is None else asyncio.get_running_loop().time() + seconds
+    while True:
+        try:
+            async with asyncio.timeout_at(until):
+                event = await anext(events)
+        except StopAsyncIteration:
+            return
+        yield event
+
+
+def _tell(begun: Invocation, event: ToolResultEvent) -> None:
+    """Say how the call went. Tools of MCP servers fail by their status, without an exception."""
+    result, error = event.tool_result, event.exception
+    if result.get("status") != "error":
+        begun.succeeded()
+    elif isinstance(error, ValueError) and str(error).startswith(_INVALID_INPUT):
+        begun.abandoned()  # the model called it wrongly, which says nothing about the tool
+    else:
+        begun.failed("the tool answered with an error" if error is None else type(error).__name__)
+
+
+def _too_slow(begun: Invocation) -> dict[str, Any]:
+    return {
+        "error": "tool_timeout",
+        "tool": begun.tool,
+        "reason": f"it did not answer within {begun.timeout:g} s; it may still have done something",
+        "advice": "Try it once more only if doing it twice is harmless; otherwise go on without it or tell the user.",
+    }
+
+
+def _refused(use: ToolUse, told: dict[str, Any]) -> ToolResultEvent:
+    return ToolResultEvent({"toolUseId": str(use["toolUseId"]), "status": "error", "content": [{"json": told}]})
+
+
+def _noted(event: ToolResultEvent, notes: list[str]) -> ToolResultEvent:
+    result = event.tool_result
+    noted = {**result, "content": [*result["content"], *({"text": note} for note in notes)]}
+    return ToolResultEvent(cast("ToolResult", noted), exception=event.exception)
+
+
+def _arguments(use: ToolUse) -> Mapping[str, Any]:
+    given = use.get("input")
+    return given if isinstance(given, Mapping) else {}

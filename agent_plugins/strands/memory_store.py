@@ -1,0 +1,64 @@
+"""The memory of one user as a store for the memory manager that Strands brings along."""
+
+from typing import Any
+
+from strands.memory.types import MemoryEntry, Metadata, SearchOptions
+from strands.memory.types import MemoryStore as StrandsMemoryStore
+
+from agent_plugins.agent_memory import AgentMemory
+from agent_plugins.shared_memory import Source, shared_memory
+from mcp_memory_server import Recollection, Scope, Statement
+
+MAX_TOKENS = 800
+MOST_RESULTS = 5
+
+
+class MemoryStore(StrandsMemoryStore):
+    """Recalls and learns facts about one user.
+
+    Agent(memory_manager=MemoryManager(stores=[MemoryStore("ana")], add_tool_config=True))
+
+    What cannot be reached is raised: the memory manager then goes on without it.
+    """
+
+    def __init__(
+        self,
+        user: str,
+        *,
+        memory: Source = None,
+        name: str = "memory",
+        description: str | None = "What is known about the user: facts, preferences, earlier decisions.",
+        max_search_results: int | None = MOST_RESULTS,
+        writable: bool = True,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.max_search_results = max_search_results
+        self.writable = writable
+        self.extraction = None
+        self._scope = Scope(user)
+        self._memory = AgentMemory(shared_memory(memory))
+
+    async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
+        """Return the memories that answer the query, best first.
+
+        Raises:
+            UnavailableError: The memory could not be asked. That is not the same as nothing being known.
+        """
+        most = (options or {}).get("max_search_results") or self.max_search_results or MOST_RESULTS
+        found = await self._memory.ask(
+            lambda memory: memory.recall.search(self._scope, query, max_tokens=MAX_TOKENS),
+        )
+        return [_entry(recollection) for recollection in found.memories[:most]]
+
+    async def add(self, content: str, metadata: Metadata | None = None) -> Any:
+        """Learn a fact, under the topic that the metadata names. Learning it again is one fact with more support."""
+        topic = (metadata or {}).get("topic")
+        statement = Statement(content, topic=topic if isinstance(topic, str) else None)
+        learned = await self._memory.ask(lambda memory: memory.facts.learn(self._scope, statement))
+        return {"id": learned.fact.id, "outcome": learned.outcome.value}
+
+
+def _entry(recollection: Recollection) -> MemoryEntry:
+    told = recollection.to_reply()
+    return MemoryEntry(told.pop("text"), metadata=told)

@@ -1,0 +1,88 @@
+"""A message of Strands as a turn of a conversation: what was said, which tools were called, what they answered."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from strands.types.content import ContentBlock, Message
+
+from mcp_memory_server import NewTurn, Role
+
+MOST_INPUT = 12_000
+"""Characters of the inputs of all tools together that are kept with a turn, longer ones are cut."""
+MOST_CONTENT_BYTES = 4 * 1024 * 1024
+LONGEST_NAME = 100
+
+_MEDIA = ("image", "document", "video", "audio")
+
+
+def turn_from(
+    message: Message, agent: str, *, tracking_id: str | None = None, speaks_as: str | None = None
+) -> NewTurn | None:
+    """Return the turn, None for a message that says nothing: reasoning alone is not kept."""
+    blocks = message["content"]
+    said = _cut("\n".join(text for block in blocks if (text := _text(block))))
+    uses = [block["toolUse"] for block in blocks if "toolUse" in block]
+    calls = tuple(_call(use, MOST_INPUT // len(uses)) for use in uses)
+    if not said and not calls:
+        return None
+    return NewTurn(
+        _role(message),
+        said,
+        agent=_cut_name(agent),
+        speaker=None if speaks_as is None else _cut_name(speaks_as),
+        tool_calls=calls,
+        source_id=tracking_id,
+    )
+
+
+def result_text(result: Mapping[str, Any]) -> str:
+    """Return what a tool answered, as text."""
+    return "\n".join(text for block in result.get("content", ()) if (text := _answer(block)))
+
+
+def _role(message: Message) -> Role:
+    if message["role"] == "assistant":
+        return Role.ASSISTANT
+    return Role.TOOL if any("toolResult" in block for block in message["content"]) else Role.USER
+
+
+def _text(block: ContentBlock) -> str:
+    if "text" in block:
+        return block["text"]
+    if "toolResult" in block:
+        failed = "failed: " if block["toolResult"].get("status") == "error" else ""
+        return failed + result_text(block["toolResult"])
+    return next((f"[{kind}]" for kind in _MEDIA if kind in block), "")
+
+
+def _answer(block: Mapping[str, Any]) -> str:
+    if "text" in block:
+        return str(block["text"])
+    if "json" in block:
+        return json.dumps(block["json"], ensure_ascii=False, default=str)
+    return next((f"[{kind}]" for kind in _MEDIA if kind in block), "")
+
+
+def _call(use: Mapping[str, Any], longest: int) -> Mapping[str, Any]:
+    text = _storable(json.dumps(use.get("input"), ensure_ascii=False, default=str))
+    kept: Any = json.loads(text) if len(text) <= longest else text[:longest] + "…"
+    return {
+        "id": _storable(str(use.get("toolUseId")))[:200],
+        "name": _storable(str(use.get("name")))[:200],
+        "input": kept,
+    }
+
+
+def _storable(text: str) -> str:
+    """Return the text without halves of surrogate pairs, which no engine can store."""
+    return text.encode(errors="replace").decode()
+
+
+def _cut(text: str) -> str:
+    data = text.encode(errors="replace")
+    return data[:MOST_CONTENT_BYTES].decode(errors="ignore")
+
+
+def _cut_name(name: str) -> str:
+    return name.encode(errors="replace")[:LONGEST_NAME].decode(errors="ignore").strip() or "agent"

@@ -1,0 +1,65 @@
+"""Swarms and Graphs: which agents they are made of, what they were asked, and what they must not carry over."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from strands import Agent
+from strands.multiagent import Swarm
+from strands.multiagent.base import MultiAgentBase
+
+from agent_plugins.strands.messages import turn_from
+from mcp_memory_server import NewTurn, Role
+
+
+def agents_of(orchestrator: MultiAgentBase) -> Iterator[Agent]:
+    """Yield the agents of an orchestrator, those of orchestrators inside of it included."""
+    for executor in _executors(orchestrator):
+        if isinstance(executor, Agent):
+            yield executor
+        elif isinstance(executor, MultiAgentBase):
+            yield from agents_of(executor)
+
+
+def nested_in(orchestrator: MultiAgentBase) -> Iterator[MultiAgentBase]:
+    """Yield the orchestrators inside of an orchestrator, however deep."""
+    for executor in _executors(orchestrator):
+        if isinstance(executor, MultiAgentBase):
+            yield executor
+            yield from nested_in(executor)
+
+
+def forget_shared_context(orchestrator: MultiAgentBase) -> None:
+    """Take away what a Swarm has kept of the invocation before, which may have been somebody else's.
+
+    Not when it goes on with an invocation that was interrupted: then it is the same one.
+    """
+    if isinstance(orchestrator, Swarm) and not is_going_on(orchestrator):
+        orchestrator.shared_context.context.clear()
+
+
+def is_going_on(orchestrator: MultiAgentBase) -> bool:
+    """Tell whether the invocation that begins continues one that was interrupted."""
+    interrupts = getattr(orchestrator, "_interrupt_state", None)  # Strands has no public name for these
+    return bool(getattr(orchestrator, "_resume_from_session", False) or getattr(interrupts, "activated", False))
+
+
+def task_of(orchestrator: MultiAgentBase) -> NewTurn | None:
+    """Return what the orchestrator was asked, as a turn of the user."""
+    task = getattr(getattr(orchestrator, "state", None), "task", None)
+    if isinstance(task, str):
+        return turn_from({"role": "user", "content": [{"text": task}]}, "user")
+    if not isinstance(task, list) or not task:
+        return None
+    if all(isinstance(block, dict) and "role" not in block for block in task):
+        return turn_from({"role": "user", "content": task}, "user")
+    return NewTurn(Role.USER, json.dumps(task, ensure_ascii=False, default=str))
+
+
+def _executors(orchestrator: MultiAgentBase) -> Iterator[Any]:
+    for node in _nodes(orchestrator).values():
+        yield getattr(node, "executor", None)
+
+
+def _nodes(orchestrator: MultiAgentBase) -> dict[str, Any]:
+    return getattr(orchestrator, "nodes", {})

@@ -1,0 +1,21 @@
+"""Breakers, guards and state bring no framework along, and no Redis either."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+HEAVY = {"agent_squad", "anthropic", "boto3", "botocore", "mcp", "redis", "strands"}
+
+PROGRAM = """
+import sys
+import agent_plugins.agent_locks, agent_plugins.changes, agent_plugins.state_coordinator, agent_plugins.status_file
+import agent_plugins.token_budget, agent_plugins.tool_registry
+print(*sorted({name.partition('.')[0] for name in sys.modules}))
+"""
+
+
+def test_what_knows_no_framework_loads_none() -> None:
+    loaded = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert HEAVY.isdisjoint(loaded.stdout.split())
