@@ -18,7 +18,7 @@ from mcp_memory_server.services.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.searchable import Searchable
 from mcp_memory_server.services.searchable_memories import TOO_MANY, SearchableMemories
 
-PATIENCE_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
 """So long an answer waits for the service, and for what it found to be read, counted from when it is asked."""
 REST_SECONDS = 10.0
 """After it did not answer it is left alone for so long, so that not every answer waits for it."""

@@ -25,7 +25,7 @@ async def test_a_new_table_has_the_index_at_once(behind: str) -> None:
     async with vector_table(behind) as table:
         described = await describe_table(table.name, endpoint=table.endpoint.endpoint)
 
-        assert described.vector_indexes == (f"{INDEX}: ACTIVE, 3 dimensions, cosine",)
+        assert described.vector_indexes == f"{INDEX}: ACTIVE, 3 dimensions, cosine"
         assert described.index == "by_index"
         assert await vector_index_misfit(table.name, shape(), endpoint=table.endpoint.endpoint) is None
 
@@ -43,7 +43,7 @@ async def test_a_table_that_is_there_gets_the_index_and_is_waited_for(
             table.name, endpoint=table.endpoint.endpoint, progress=told.append, vector_index=shape()
         )
 
-        assert made.vector_indexes == (f"{INDEX}: ACTIVE, 3 dimensions, cosine",)
+        assert made.vector_indexes == f"{INDEX}: ACTIVE, 3 dimensions, cosine"
         assert f"adding the vector index {INDEX!r}: 3 dimensions" in told
         assert told[-1].startswith(f"the vector index {INDEX!r} is ready")
         assert await table.items.get(KEY) is not None
@@ -89,7 +89,7 @@ async def test_an_index_that_is_being_built_is_told_to_be(behind: str) -> None:
         described = await describe_table(table.name, endpoint=endpoint.endpoint)
         misfit = await vector_index_misfit(table.name, shape(), endpoint=endpoint.endpoint)
 
-        assert described.vector_indexes == (f"{INDEX}: being built over what is stored, 3 dimensions, cosine",)
+        assert described.vector_indexes == f"{INDEX}: being built over what is stored, 3 dimensions, cosine"
         assert "still being built" in (misfit or "")
 
 

@@ -47,7 +47,7 @@ class TableDescription:
     point_in_time_recovery: bool | None
     """None where the endpoint does not know it."""
     deletion_protection: bool
-    vector_indexes: tuple[str, ...] = ()
+    vector_indexes: str = "none"
 
 
 async def create_table(
@@ -242,7 +242,7 @@ async def _describe(calls: Calls) -> TableDescription:
         ttl_attribute=await _ttl_attribute(calls),
         point_in_time_recovery=await _recovery(calls),
         deletion_protection=table.get("DeletionProtectionEnabled", False),
-        vector_indexes=tuple(in_words(index) for index in table.get("VectorIndexes", ())),
+        vector_indexes="; ".join(map(in_words, table.get("VectorIndexes", ()))) or "none",
     )
 
 

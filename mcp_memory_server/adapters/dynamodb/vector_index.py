@@ -31,7 +31,7 @@ from mcp_memory_server.domain.items import Key
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
 from mcp_memory_server.ports.vector_index import MOST_FOUND
 
-DEADLINE = timedelta(seconds=1)
+DEADLINE = timedelta(seconds=2)
 """What it finds is an addition: nobody waits longer for it."""
 
 FIRST_BOTO3 = (1, 43, 64)
