@@ -107,7 +107,7 @@ class PastTurns:
     async def at(self, scope: Scope, places: Collection[TurnPlace]) -> Mapping[TurnPlace, KnownMemory]:
         """Return the turns that still lie in these places."""
         keys = {place.key(scope): place for place in places}
-        items = await self._table.get_many(keys)
+        items = await self._table.get_many(keys, attributes=_READ)
         found: dict[TurnPlace, KnownMemory] = {}
         for key, item in items.items():
             for turn in await self._found(keys[key].session(scope), item, keys[key].partition):
