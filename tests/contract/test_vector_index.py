@@ -12,7 +12,7 @@ from mcp_memory_server.domain.items import Put
 from mcp_memory_server.domain.measures import READ_LATENCY, Measure
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.vectors import as_vector
-from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, TableThrottledError, UnavailableError
+from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.schema.turn_records import turn_key
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, vector_owner
@@ -110,25 +110,30 @@ async def test_one_that_is_asked_too_often_answers_when_it_can(table: VectorTabl
     assert table.endpoint.met["SearchVectors", Fate.IS_THROTTLED] == 1
 
 
-@pytest.mark.parametrize(
-    ("fate", "error"),
-    [
-        (Fate.IS_THROTTLED, TableThrottledError),
-        (Fate.HANGS, UnavailableError),
-        (Fate.IS_DROPPED, UnavailableError),
-        (Fate.IS_DENIED, ConfigurationError),
-        (Fate.IS_INVALID, InvalidRequestError),
-    ],
-)
-async def test_trouble_has_a_name_when_time_is_up(table: VectorTable, fate: Fate, error: type[Exception]) -> None:
+@pytest.mark.parametrize("fate", [Fate.IS_THROTTLED, Fate.HANGS, Fate.IS_DROPPED])
+async def test_one_that_does_not_answer_is_unavailable_when_time_is_up(table: VectorTable, fate: Fate) -> None:
     index = opened(table, deadline=HASTE)
+    table.endpoint.decide(for_searches(fate))
+
+    with pytest.raises(UnavailableError):
+        await index.nearest(ANNA, NORTH)
+
+    table.endpoint.decide(always(Fate.PASSES))
+    await index.close()
+
+
+@pytest.mark.parametrize(
+    ("fate", "error"), [(Fate.IS_DENIED, ConfigurationError), (Fate.IS_INVALID, InvalidRequestError)]
+)
+async def test_what_will_not_pass_is_told_at_once(
+    table: VectorTable, index: VectorIndex, fate: Fate, error: type[Exception]
+) -> None:
     table.endpoint.decide(for_searches(fate))
 
     with pytest.raises(error):
         await index.nearest(ANNA, NORTH)
 
-    table.endpoint.decide(always(Fate.PASSES))
-    await index.close()
+    assert table.endpoint.met["SearchVectors", fate] == 1
 
 
 async def test_a_missing_index_tells_how_to_make_it(table: VectorTable) -> None:

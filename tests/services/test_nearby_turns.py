@@ -229,7 +229,7 @@ async def test_a_service_that_does_not_answer_costs_what_it_would_have_added(pla
     assert (found.status, found.missing) == (Status.PARTIAL, (TOO_MANY, NOT_ASKED))
 
 
-@pytest.mark.usefixtures("little_room")
+@pytest.mark.usefixtures("little_room", "patience")
 async def test_a_service_that_did_not_answer_is_left_alone_for_a_while(place: Place) -> None:
     await talk(place)
     place.fail(Fate.IS_INVALID)
