@@ -16,6 +16,8 @@ EMBEDDING_FORMS = (
     "bedrock://amazon.titan-embed-text-v2:0?region=eu-west-1"
 )
 
+VECTOR_INDEX_FORMS = "the name of an index, 3 to 255 of A-Z a-z 0-9 _ . - only, or none"
+
 FILE_NAME = "memory.db"
 
 
@@ -79,6 +81,13 @@ class BedrockModel:
     region: str | None = None
     endpoint: str | None = None
     dimensions: int | None = None
+
+
+@dataclass(frozen=True)
+class NamedIndex:
+    """The vector index of this name, of the table on DynamoDB."""
+
+    name: str
 
 
 @dataclass(frozen=True)
@@ -161,6 +170,19 @@ def parse_embeddings(text: str) -> BuiltInModel | ModelFolder | BedrockModel | N
     if library in ("model2vec", "onnx") and rest.strip("/"):
         return ModelFolder("onnx" if library == "onnx" else "model2vec", Path(unquote(rest)).expanduser().absolute())
     raise _unknown(EMBEDDING_FORMS, text)
+
+
+def parse_vector_index(text: str) -> NamedIndex | Nowhere:
+    """Read which vector index is searched too.
+
+    Raises:
+        ValueError: It cannot be the name of one.
+    """
+    if text == "none":
+        return Nowhere()
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{3,255}", text):
+        raise ValueError(f"must be {VECTOR_INDEX_FORMS}, got {text!r}")
+    return NamedIndex(text)
 
 
 def _bedrock(text: str) -> BedrockModel:

@@ -9,7 +9,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from mcp_memory_server.addresses import parse_dead_letters, parse_embeddings, parse_outbox, parse_sessions, parse_table
+from mcp_memory_server.addresses import (
+    parse_dead_letters,
+    parse_embeddings,
+    parse_outbox,
+    parse_sessions,
+    parse_table,
+    parse_vector_index,
+)
 from mcp_memory_server.domain.acknowledging import Acknowledge
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError
@@ -58,6 +65,10 @@ class Settings(BaseSettings):
     embeddings: Annotated[str, _form(parse_embeddings)] = Field(
         default="built-in",
         description="Which model compares meanings: built-in, none, model2vec:///folder, onnx:///folder or bedrock://model",
+    )
+    vector_index: Annotated[str, _form(parse_vector_index)] = Field(
+        default="none",
+        description="Which vector index of the DynamoDB table finds what is not indexed here: its name or none",
     )
     user: str = Field(default_factory=_account_name, description="Whose memory a local client reads and writes")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(

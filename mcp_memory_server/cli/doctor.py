@@ -16,6 +16,7 @@ from mcp_memory_server.addresses import (
     SqliteTable,
     parse_sessions,
     parse_table,
+    parse_vector_index,
 )
 from mcp_memory_server.cli.printing import print_json
 from mcp_memory_server.domain.facts import Statement
@@ -24,7 +25,7 @@ from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.version import __version__
-from mcp_memory_server.wiring import describe_table, open_memory
+from mcp_memory_server.wiring import describe_table, open_memory, vector_index_misfit
 
 OWNER_ONLY = "600"
 
@@ -48,6 +49,7 @@ async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
             findings += [await _timed("sessions", lambda: _sessions(memory, settings)), await _undelivered(memory)]
         if findings[2].ok:  # one that does not answer would only be waited for again
             findings += _table(settings, dict(await describe_table(settings)))
+            findings += await _vector_index(settings)
     except MemoryServerError as error:
         findings.append(Finding("table", ok=False, found=str(error), advice=_advice(error)))
     well = all(finding.ok for finding in findings)
@@ -137,6 +139,20 @@ def _table(settings: Settings, description: dict[str, object]) -> list[Finding]:
             advice = "run `mcp-memory-server tables create`, which completes a table that is there"
             findings.append(Finding(what, ok=False, found=f"no {name.replace('_', ' ')} on this table", advice=advice))
     return findings
+
+
+async def _vector_index(settings: Settings) -> list[Finding]:
+    if isinstance(parse_vector_index(settings.vector_index), Nowhere):
+        return []
+    misfit = await vector_index_misfit(settings)
+    if misfit is None:
+        found = f"vector index {settings.vector_index!r}: ready, and it fits the model"
+        return [Finding("vectors", ok=True, found=found)]
+    advice = (
+        "run `mcp-memory-server tables create`, which adds an index and waits for it; one that does not fit cannot be "
+        "changed, so name another one in MCP_MEMORY_VECTOR_INDEX"
+    )
+    return [Finding("vectors", ok=False, found=f"vector index {settings.vector_index!r}: {misfit}", advice=advice)]
 
 
 def _advice(error: MemoryServerError) -> str:

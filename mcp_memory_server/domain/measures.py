@@ -129,6 +129,13 @@ SALTED_SESSIONS = Measure(
 THROTTLED = Measure(
     "memory.throttled", Kind.COUNTER, "{call}", "Calls that the table refused for going too fast.", ("engine",)
 )
+FOREIGN_VECTORS = Measure(
+    "memory.foreign_vectors",
+    Kind.COUNTER,
+    "{item}",
+    "Items of another owner that the vector index returned. They were dropped, and never read.",
+    alarm=Alarm("count a minute", ">", 0, minutes=0),
+)
 
 MEASURES = (
     READ_LATENCY,
@@ -143,6 +150,7 @@ MEASURES = (
     WRITE_TO_RECALLABLE,
     SALTED_SESSIONS,
     THROTTLED,
+    FOREIGN_VECTORS,
 )
 
 

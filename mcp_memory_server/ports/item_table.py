@@ -27,8 +27,13 @@ class ItemTable(Protocol):
         """Return the item, None if it is absent. Stale means: without writes of the last moments."""
         ...
 
-    async def get_many(self, keys: Collection[Key], *, may_be_stale: bool = False) -> Mapping[Key, Item]:
-        """Return the items that are there. Each is fresh; together they are no snapshot."""
+    async def get_many(
+        self, keys: Collection[Key], *, attributes: Collection[str] | None = None, may_be_stale: bool = False
+    ) -> Mapping[Key, Item]:
+        """Return the items that are there. Each is fresh; together they are no snapshot.
+
+        ``attributes`` limits the bodies to these names.
+        """
         ...
 
     async def query(

@@ -24,10 +24,12 @@ from mcp_memory_server.schema.turn_records import (
     turn_from,
     turn_key,
 )
+from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, is_entered
 
 SESSIONS_PER_PAGE = 500
 
-_READ = ("role", "content", "packed", "parts", "speaker", "source_id", "importance", PARTITIONS, *ATTRIBUTES)
+_TOLD = ("role", "content", "packed", "parts", "speaker", "source_id", "importance")
+_READ = (*_TOLD, PARTITIONS, VECTOR_OWNER, *ATTRIBUTES)
 _SEARCHED = (Role.USER, Role.ASSISTANT, Role.TOOL)
 """What the system said is the operator's, and no memory of the user."""
 
@@ -40,18 +42,23 @@ class TurnPlace:
     turn_id: str
     partition: int = 0
 
+    def session(self, scope: Scope) -> Scope:
+        """Return the session of this user."""
+        return Scope(scope.user_id, self.session_id)
+
     def key(self, scope: Scope) -> Key:
         """Return where that is among what belongs to this user."""
-        return turn_key(Scope(scope.user_id, self.session_id), self.turn_id, self.partition)
+        return turn_key(self.session(scope), self.turn_id, self.partition)
 
 
 @dataclass(frozen=True)
 class FoundTurn:
-    """A turn as a memory, with where it lies."""
+    """A turn as a memory, with where it lies. What ``lacks_an_entry`` is not in a vector index yet."""
 
     place: TurnPlace
     memory: KnownMemory
     version: int
+    lacks_an_entry: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class PastTurns:
             for item in items:
                 if item.key.sk.startswith(TURNS):
                     try:
-                        found += await self._found(session_id, item, number)
+                        found += await self._found(session, item, number)
                     except MemoryServerError:
                         unreadable += 1
         return SessionTurns(tuple(sorted(found, key=lambda turn: turn.place.turn_id)), unreadable)
@@ -100,10 +107,10 @@ class PastTurns:
     async def at(self, scope: Scope, places: Collection[TurnPlace]) -> Mapping[TurnPlace, KnownMemory]:
         """Return the turns that still lie in these places."""
         keys = {place.key(scope): place for place in places}
-        items = await self._table.get_many(keys)
+        items = await self._table.get_many(keys, attributes=_READ)
         found: dict[TurnPlace, KnownMemory] = {}
         for key, item in items.items():
-            for turn in await self._found(keys[key].session_id, item, keys[key].partition):
+            for turn in await self._found(keys[key].session(scope), item, keys[key].partition):
                 found[turn.place] = turn.memory
         return found
 
@@ -112,7 +119,7 @@ class PastTurns:
         page = await self._table.query(partition, between=(TURNS + since, META), limit=None, attributes=_READ)
         return page.items
 
-    async def _found(self, session_id: str, item: Item, number: int) -> list[FoundTurn]:
+    async def _found(self, scope: Scope, item: Item, number: int) -> list[FoundTurn]:
         """Return the turn that the item holds, if it is one that is searched.
 
         Raises:
@@ -124,5 +131,12 @@ class PastTurns:
         if turn.role not in _SEARCHED or not turn.content.strip():
             return []
         vector = None if self._model is None else embedding_from(item.body, turn.content, self._model)
+        session_id = scope.session_id or ""
         memory = from_turn(session_id, turn, item.expires_at, vector)
-        return [FoundTurn(TurnPlace(session_id, turn.id, number), memory, item.version)]
+        place = TurnPlace(session_id, turn.id, number)
+        return [FoundTurn(place, memory, item.version, self._lacks_an_entry(scope, item, vector))]
+
+    def _lacks_an_entry(self, scope: Scope, item: Item, vector: bytes | None) -> bool:
+        if self._model is None or (vector is not None and not any(vector)):
+            return False
+        return vector is None or not is_entered(item.body, scope.user_id, self._model)

@@ -19,6 +19,7 @@ from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.services.access_counts import AccessCounts
 from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import KnownMemories
+from mcp_memory_server.services.nearby_turns import NearbyTurns
 from mcp_memory_server.services.past_turns import PastTurns
 from mcp_memory_server.services.searchable import Searchable, place_of
 from mcp_memory_server.services.searchable_memories import SearchableMemories
@@ -63,6 +64,7 @@ class Recall:
         self,
         known: KnownMemories,
         searchable: SearchableMemories,
+        nearby: NearbyTurns,
         turns: PastTurns,
         embeddings: Embeddings,
         access: AccessCounts,
@@ -71,6 +73,7 @@ class Recall:
     ) -> None:
         self._known = known
         self._searchable = searchable
+        self._nearby = nearby
         self._turns = turns
         self._embeddings = embeddings
         self._access = access
@@ -105,14 +108,18 @@ class Recall:
             raise _unknown_topic(known, below)
         if not asked_words(question) and as_of is None:
             return self._best_of_everything(asked, known)
-        searchable, missing = await self._searchable.of(scope, known, talks)
-        return await self._answered(asked, searchable, missing)
+        vector = await self._embeddings.of_question(question)
+        # No conversation has a topic.
+        near = vector if below is None else None
+        searchable, missing = await self._nearby.searchable(scope, known, talks, near)
+        return await self._answered(asked, vector, searchable, missing)
 
-    async def _answered(self, asked: _Asked, searchable: Searchable, missing: tuple[str, ...]) -> Recalled:
+    async def _answered(
+        self, asked: _Asked, vector: bytes | None, searchable: Searchable, missing: tuple[str, ...]
+    ) -> Recalled:
         past = None if asked.as_of is None else await self._known.past(asked.scope)
         if past is not None:
             await self._searchable.with_past(asked.scope, searchable, past)
-        vector = await self._embeddings.of_question(asked.question)
         if vector is None and self._embeddings.model is not None:
             missing = (*missing, NO_MEANING)
         # Somebody who asked later may have brought more in: then that is what is told.

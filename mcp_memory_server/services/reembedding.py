@@ -3,16 +3,24 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
 from mcp_memory_server.domain.items import Item, Key, Update
 from mcp_memory_server.domain.memories import KnownMemory
-from mcp_memory_server.errors import ConflictError, MemoryServerError, UnavailableError
+from mcp_memory_server.errors import (
+    ConfigurationError,
+    ConflictError,
+    InvalidRequestError,
+    MemoryServerError,
+    TableDamagedError,
+    UnavailableError,
+)
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.schema.embeddings import embedding_body
+from mcp_memory_server.schema.embeddings import embedding_body, embedding_from
 from mcp_memory_server.schema.turn_records import parts_of, turn_from
+from mcp_memory_server.schema.vector_entries import outdated_vectors, turn_at
 from mcp_memory_server.services.background import Background
 from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import memory_from
@@ -86,11 +94,19 @@ class Reembedding:
             self._is_running = True
         self._background.run(self._work)
 
+    def enter(self, turns: Sequence[Key]) -> None:
+        """Queue turns that a vector index lacks, if there is one."""
+        if self._embeddings.enter_turns:
+            self.add([Lacking(key) for key in turns])
+
     async def _work(self) -> None:
         pause = FIRST_PAUSE_SECONDS
         while batch := self._next():
             try:
                 await self._embed(batch)
+            except (InvalidRequestError, ConfigurationError, TableDamagedError):
+                # It would not work another time either; the rest may.
+                logger.warning("%d memories were not embedded", len(batch), exc_info=True)
             except UnavailableError:
                 # Whoever waits longest goes first again, when the table or the model is back.
                 with self._lock:
@@ -117,12 +133,21 @@ class Reembedding:
     async def _embed(self, batch: Sequence[Lacking]) -> None:
         items = await self._table.get_many({one.key for one in batch})
         texts = {key: text for key, item in items.items() if (text := await self._text(item))}
-        vectors = dict(zip(texts, await self._embeddings.of_texts(list(texts.values())), strict=True))
+        vectors = await self._vectors(items, texts)
         for one in batch:
             if one.placed is not None and one.key in vectors:
                 one.placed(vectors[one.key])
         stored = (self._store(items[key], texts[key], vector) for key, vector in vectors.items())
         await asyncio.gather(*stored)
+
+    async def _vectors(self, items: Mapping[Key, Item], texts: Mapping[Key, str]) -> dict[Key, bytes]:
+        """Return the vector of each text: the stored one where there is one, which only lacks its entry."""
+        model = self._embeddings.model or ""
+        found = {key: embedding_from(items[key].body, text, model) for key, text in texts.items()}
+        stored = {key: vector for key, vector in found.items() if vector is not None}
+        lacking = {key: text for key, text in texts.items() if key not in stored}
+        made = await self._embeddings.of_texts(list(lacking.values())) if lacking else ()
+        return stored | dict(zip(lacking, made, strict=True))
 
     async def _text(self, item: Item) -> str | None:
         """Return the text that the vector is of, None if the item holds none that can be read."""
@@ -137,8 +162,15 @@ class Reembedding:
             return None
 
     async def _store(self, item: Item, text: str, vector: bytes) -> None:
-        body = embedding_body(text, vector, self._embeddings.model or "")
+        turn = turn_at(item.key)
+        if turn is None:
+            body = embedding_body(text, vector, self._embeddings.model or "")
+        else:
+            body = self._embeddings.stored_with_turn(turn[0].user_id, text, vector)
+        if all(item.body.get(name) == value for name, value in body.items()):
+            return  # somebody else was faster
+        outdated = outdated_vectors(item.body, body)
         try:
-            await self._table.update(Update(item.key, set=body, expected_version=item.version))
+            await self._table.update(Update(item.key, set=body, remove=outdated, expected_version=item.version))
         except ConflictError:
             logger.debug("a memory was changed or removed while it was embedded")

@@ -28,6 +28,9 @@ OUT_OF_ORDER = timedelta(minutes=2)
 NOTHING_YET = Known(None, {})
 SOMEBODY = "?"
 
+MOST_GUESTS = 500
+"""So many turns are kept although there is no room for them, because they were found elsewhere; the oldest leave."""
+
 _TURN = "TURN#"
 
 
@@ -70,6 +73,7 @@ class Searchable:
         self.turns: dict[str, TurnNote] = {}
         self.sessions: dict[str, Followed] = {}
         self.unread: set[str] = set()
+        self.guests: dict[str, None] = {}
         self.unreadable_turns = 0
         self.has_read_talks = False
         self._standing_at: datetime | None = None
@@ -90,20 +94,40 @@ class Searchable:
             for document_id in ids:
                 self.turns.pop(document_id, None)
                 self._standings.pop(document_id, None)
+                self.guests.pop(document_id, None)
                 self.index.remove([document_id])
 
-    def put_in(self, memories: Sequence[tuple[str, KnownMemory]], vectors: Sequence[bytes | None]) -> None:
-        """Index memories under their ids."""
+    def put_in(
+        self,
+        memories: Sequence[tuple[str, KnownMemory]],
+        vectors: Sequence[bytes | None],
+        *,
+        for_good: bool = False,
+    ) -> None:
+        """Index memories under their ids. Who comes ``for_good`` is no guest any more."""
         with self.lock:
             self.index.add([document_of(*entry) for entry in memories], vectors)
             for document_id, memory in memories:
                 self._standings.pop(document_id, None)
                 if memory.kind is Kind.TURN:
                     self.turns[document_id] = TurnNote(memory.said_at, memory.importance)
+                if for_good:
+                    self.guests.pop(document_id, None)
+
+    def admit(self, turns: Mapping[TurnPlace, KnownMemory]) -> list[tuple[str, KnownMemory]]:
+        """Return those that are not here yet, to be put in as guests. The guests that came first make room."""
+        with self.lock:
+            memories = {turn_document(place): memory for place, memory in turns.items()}
+            new = [(document_id, memory) for document_id, memory in memories.items() if document_id not in self.turns]
+            self.guests |= dict.fromkeys(document_id for document_id, _ in new)
+            leaving = list(self.guests)[: max(0, len(self.guests) - MOST_GUESTS)]
+        self.take_out(leaving)
+        return new
 
     def is_new(self, turn: FoundTurn) -> bool:
-        """Tell whether a turn is not searched yet."""
-        return turn_document(turn.place) not in self.turns
+        """Tell whether a turn has no place here yet. A guest has none until it is read in its session."""
+        document_id = turn_document(turn.place)
+        return document_id not in self.turns or document_id in self.guests
 
     def place_of_turn(self, memory_id: str) -> TurnPlace | None:
         """Return where the turn lies that is told under this id, None if none is."""
@@ -124,6 +148,11 @@ class Searchable:
             if talk.since:
                 session.since = talk.since if session.since is None else min(session.since, talk.since)
             self.unread.add(talk.session)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether every session that is known of was read to its end, once."""
+        return self.has_read_talks and not self.unread
 
     def to_read(self, now: datetime) -> list[str]:
         """Return the sessions in which turns may be that are not searched yet."""

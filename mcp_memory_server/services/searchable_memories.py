@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from threading import Lock
@@ -15,7 +15,7 @@ from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.services.background import Background
 from mcp_memory_server.services.known_memories import Talks
-from mcp_memory_server.services.past_turns import PastTurns
+from mcp_memory_server.services.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.reembedding import Lacking, Placed, Reembedding
 from mcp_memory_server.services.searchable import Searchable, key_of, turn_document
 
@@ -33,7 +33,7 @@ LISTED_AGAIN_SECONDS = 5.0
 
 TURNS_NOT_READ = "what was said in conversations of the last moments could not be read"
 STILL_BEING_READ = "some of it is still being indexed: ask again in a moment"
-TOO_MANY = f"only {MOST_DOCUMENTS:,} memories are searched; older conversations are left out"
+TOO_MANY = f"only {MOST_DOCUMENTS:,} memories are searched; some conversations are left out"
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +94,25 @@ class SearchableMemories:
             with suppress(TimeoutError):  # what is there already has to do
                 await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(learning)), PATIENCE_SECONDS)
         return user.searchable
+
+    def holds_everything(self, scope: Scope) -> bool:
+        """Tell whether every conversation of the user was read, and had its place here."""
+        with self._lock:
+            user = self._users.get(scope.user_id)
+        return user is not None and user.searchable.is_read and not user.has_too_many
+
+    def not_held(self, scope: Scope, places: Sequence[TurnPlace]) -> list[TurnPlace]:
+        """Return those of the turns that are not indexed here."""
+        with self._lock:
+            user = self._users.get(scope.user_id)
+        held = {} if user is None else user.searchable.turns
+        return [place for place in places if turn_document(place) not in held]
+
+    async def with_guests(self, scope: Scope, searchable: Searchable, turns: Mapping[TurnPlace, KnownMemory]) -> None:
+        """Index turns that were found elsewhere, for a while, although there may be no room for them."""
+        new = searchable.admit(turns)
+        if new:
+            await asyncio.wrap_future(self._background.run(lambda: self._index(scope, searchable, new)))
 
     async def with_past(self, scope: Scope, searchable: Searchable, past: Known) -> None:
         """Index what held once and no longer does, for who asks about the past."""
@@ -177,16 +196,25 @@ class SearchableMemories:
         new = [turn for turn in read.turns if searchable.is_new(turn)]
         room = MOST_DOCUMENTS - len(searchable.index)
         user.has_too_many = user.has_too_many or len(new) > room
-        await self._index(scope, searchable, [(turn_document(turn.place), turn.memory) for turn in new[: max(room, 0)]])
+        fitting = [(turn_document(turn.place), turn.memory) for turn in new[: max(room, 0)]]
+        await self._index(scope, searchable, fitting, for_good=True)
+        self._reembedding.enter([turn.place.key(scope) for turn in new if turn.lacks_an_entry])
         if followed is None or not followed.last:  # later on only the end of it is read, again and again
             searchable.unreadable_turns += read.unreadable
         searchable.has_read(session_id, read.turns, self._now())
 
-    async def _index(self, scope: Scope, searchable: Searchable, memories: Sequence[tuple[str, KnownMemory]]) -> None:
+    async def _index(
+        self,
+        scope: Scope,
+        searchable: Searchable,
+        memories: Sequence[tuple[str, KnownMemory]],
+        *,
+        for_good: bool = False,
+    ) -> None:
         for start in range(0, len(memories), INDEXED_AT_ONCE):
             some = memories[start : start + INDEXED_AT_ONCE]
             vectors = await self._reembedding.vectors([memory for _, memory in some])
-            searchable.put_in(some, vectors)
+            searchable.put_in(some, vectors, for_good=for_good)
             self._reembedding.add(
                 [
                     Lacking(key_of(scope, entry[0]), None if vector else _placing(searchable, *entry))

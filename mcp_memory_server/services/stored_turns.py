@@ -120,7 +120,7 @@ class StoredTurns:
         try:
             is_old = again or self._now() - turn.at > PUT_WITHIN
             if not (is_old and await self._is_there(scope, turn, operation_id, tally)):
-                beside = await self._embeddings.beside(turn.content)
+                beside = await self._embeddings.beside_turn(scope, turn.content)
                 items = written(scope, turn, self._now(), operation=operation_id, beside=beside)
                 for part in items.parts:
                     await self._table.put(part, operation_id=operation_id)

@@ -13,6 +13,7 @@ from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
+from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.services.archive import Archive
 from mcp_memory_server.services.context import Context
 from mcp_memory_server.services.erasure import Elsewhere, Erasure
@@ -25,7 +26,8 @@ from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_be
 from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedder
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
 from mcp_memory_server.wiring.searching import Searching, searching_over
-from mcp_memory_server.wiring.tables import create_table, delete_table, describe_table, open_table
+from mcp_memory_server.wiring.tables import create_table, delete_table, describe_table, open_table, vector_index_misfit
+from mcp_memory_server.wiring.vector_index import open_vector_index
 
 if TYPE_CHECKING:
     from mcp_memory_server.wiring.sessions import RunningSessions
@@ -40,6 +42,7 @@ __all__ = [
     "open_table",
     "running",
     "utc_now",
+    "vector_index_misfit",
 ]
 
 
@@ -63,6 +66,7 @@ async def open_memory(
     """
     settings = settings or read_settings()
     embedder = await open_embedder(settings)
+    vectors = open_vector_index(settings, embedder, metrics)
     table = await open_table(settings, now=now)
     opened: list[BesideTheTable] = []
 
@@ -74,14 +78,17 @@ async def open_memory(
         items = table if metrics is None else measured_table(settings, table, metrics)
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
         lists_late = not isinstance(parse_table(settings.table), SqliteTable)
-        async with _running(
-            items, beside, embedder, now=now, metrics=metrics, at_once=at_once, lists_late=lists_late
-        ) as memory:
+        running = _running(
+            items, beside, embedder, vectors, now=now, metrics=metrics, at_once=at_once, lists_late=lists_late
+        )
+        async with running as memory:
             yield memory
     finally:
         for stores in opened:
             await stores.close()
         await table.close()
+        if vectors is not None:
+            await vectors.close()
         if embedder is not None:
             await embedder.close()
 
@@ -134,6 +141,7 @@ async def _running(
     table: ItemTable,
     beside: Callable[[], BesideTheTable],
     embedder: Embedder | None,
+    vectors: VectorIndex | None = None,
     *,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
@@ -141,7 +149,7 @@ async def _running(
     at_once: bool = False,
     lists_late: bool = True,
 ) -> AsyncGenerator[Memory]:
-    searching = searching_over(table, embedder, now, lists_late=lists_late)
+    searching = searching_over(table, embedder, now, vectors, metrics, lists_late=lists_late)
     sessions = _Sessions(table, beside, searching, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong
         sessions().delivery.wake()
@@ -164,7 +172,9 @@ def _assembled(table: ItemTable, sessions: _Sessions, searching: Searching, now:
         facts=Facts(table, known, embeddings, now),
         preferences=Preferences(table, embeddings, now),
         notes=Notes(table, embeddings, now),
-        recall=Recall(known, searchable, searching.turns, embeddings, searching.access, count_tokens, now),
+        recall=Recall(
+            known, searchable, searching.nearby, searching.turns, embeddings, searching.access, count_tokens, now
+        ),
         context=Context(known, searchable, embeddings, lambda scope: sessions().at_hand.load(scope), count_tokens, now),
         erasure=Erasure(table, known, searchable, elsewhere, now),
         archive=Archive(table, embeddings, now),

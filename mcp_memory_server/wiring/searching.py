@@ -6,10 +6,13 @@ from datetime import datetime
 
 from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.metrics import Metrics
+from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.services.access_counts import AccessCounts
 from mcp_memory_server.services.background import Background
 from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import KnownMemories
+from mcp_memory_server.services.nearby_turns import NearbyTurns
 from mcp_memory_server.services.past_turns import PastTurns
 from mcp_memory_server.services.reembedding import Reembedding
 from mcp_memory_server.services.searchable_memories import SearchableMemories
@@ -24,6 +27,7 @@ class Searching:
     known: KnownMemories
     turns: PastTurns
     searchable: SearchableMemories
+    nearby: NearbyTurns
     access: AccessCounts
     reembedding: Reembedding
     background: Background
@@ -34,17 +38,25 @@ class Searching:
 
 
 def searching_over(
-    table: ItemTable, embedder: Embedder | None, now: Callable[[], datetime], *, lists_late: bool = True
+    table: ItemTable,
+    embedder: Embedder | None,
+    now: Callable[[], datetime],
+    vectors: VectorIndex | None = None,
+    metrics: Metrics | None = None,
+    *,
+    lists_late: bool = True,
 ) -> Searching:
-    """Put it together over a table and a model that are open already."""
-    embeddings, background = Embeddings(embedder), Background()
+    """Put it together over a table, a model and a vector index that are open already."""
+    embeddings, background = Embeddings(embedder, enter_turns=vectors is not None), Background()
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
+    searchable = SearchableMemories(new_search_index, turns, reembedding, background, now, lists_late=lists_late)
     return Searching(
         embeddings,
         KnownMemories(table, embeddings.model),
         turns,
-        SearchableMemories(new_search_index, turns, reembedding, background, now, lists_late=lists_late),
+        searchable,
+        NearbyTurns(searchable, turns, vectors, embeddings.model, metrics),
         AccessCounts(table, background, now),
         reembedding,
         background,

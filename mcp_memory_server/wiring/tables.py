@@ -4,12 +4,18 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from mcp_memory_server.addresses import DynamoDbTable, SqliteTable, parse_table
+from mcp_memory_server.addresses import DynamoDbTable, Nowhere, SqliteTable, parse_table, parse_vector_index
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring.embeddings import open_embedder
 from mcp_memory_server.wiring.packages import missing_package
+from mcp_memory_server.wiring.vector_index import vector_index_shape
+
+if TYPE_CHECKING:
+    from mcp_memory_server.adapters.dynamodb.vector_index_shape import VectorIndexShape
 
 
 async def open_table(settings: Settings, *, now: Callable[[], datetime]) -> ItemTable:
@@ -30,10 +36,12 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime]) -> Item
 
 async def create_table(settings: Settings, progress: Callable[[str], None]) -> Mapping[str, object]:
     """Make the table that the settings name, as it should be in production, and describe it."""
-    table = _dynamodb_only(settings)
+    table, vector_index = _dynamodb_only(settings), await _vector_index(settings)
     from mcp_memory_server.adapters.dynamodb import tables
 
-    description = await tables.create_table(table.name, region=table.region, endpoint=table.endpoint, progress=progress)
+    description = await tables.create_table(
+        table.name, region=table.region, endpoint=table.endpoint, progress=progress, vector_index=vector_index
+    )
     return asdict(description)
 
 
@@ -51,12 +59,34 @@ async def describe_table(settings: Settings) -> Mapping[str, object]:
             return asdict(await tables.describe_table(table.name, region=table.region, endpoint=table.endpoint))
 
 
+async def vector_index_misfit(settings: Settings) -> str | None:
+    """Tell in words why the vector index of the settings cannot be searched, None if it can, or none is named."""
+    vector_index = await _vector_index(settings)
+    if vector_index is None:
+        return None
+    table = _dynamodb_only(settings)
+    from mcp_memory_server.adapters.dynamodb import tables
+
+    return await tables.vector_index_misfit(table.name, vector_index, region=table.region, endpoint=table.endpoint)
+
+
 async def delete_table(settings: Settings, progress: Callable[[str], None]) -> None:
     """Remove the table that the settings name, with everything in it."""
     table = _dynamodb_only(settings)
     from mcp_memory_server.adapters.dynamodb import tables
 
     await tables.delete_table(table.name, region=table.region, endpoint=table.endpoint, progress=progress)
+
+
+async def _vector_index(settings: Settings) -> "VectorIndexShape | None":
+    if isinstance(parse_vector_index(settings.vector_index), Nowhere):
+        return None  # so that no model is opened for it
+    embedder = await open_embedder(settings)
+    try:
+        return vector_index_shape(settings, embedder)
+    finally:
+        if embedder is not None:
+            await embedder.close()
 
 
 def _dynamodb_only(settings: Settings) -> DynamoDbTable:

@@ -63,6 +63,16 @@ async def test_get_many_returns_what_is_there_and_nothing_else(item_table: ItemT
     assert {key: item.body for key, item in found.items()} == {key: {"name": key.pk} for key in there[:2]}
 
 
+async def test_get_many_may_be_limited_to_some_attributes(item_table: ItemTable) -> None:
+    await item_table.put(Put(KEY, {"text": "Bern", "name": "city", "vector_2": [1, 2]}))
+
+    narrow = (await item_table.get_many([KEY], attributes=["name", "absent"]))[KEY]
+    bare = (await item_table.get_many([KEY], attributes=[]))[KEY]
+
+    assert (narrow.body, narrow.version) == ({"name": "city"}, 1)
+    assert (bare.body, bare.version) == ({}, 1)
+
+
 async def test_get_many_of_no_keys_is_empty(item_table: ItemTable) -> None:
     assert await item_table.get_many([]) == {}
 

@@ -15,7 +15,7 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.snapshot_records import name_of, snapshot_key
 from mcp_memory_server.services import snapshots as module
 from mcp_memory_server.services.snapshots import Snapshots
-from mcp_memory_server.wiring import assemble
+from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +106,8 @@ async def test_forgetting_the_user_takes_snapshots_along_with_what_an_interrupte
     await item_table.delete(head.key)  # as if the writer had died before it named its parts
     await snapshots.write(BEN, NAME, b"stays")
 
-    await assemble(item_table, now=clock).erasure.forget_user(ANNA)
+    async with running(item_table, now=clock) as memory:
+        await memory.erasure.forget_user(ANNA)
 
     assert (await item_table.query("SNAP#anna", limit=None)).items == ()
     assert await snapshots.read(BEN, NAME) == b"stays"

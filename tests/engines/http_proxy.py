@@ -23,6 +23,7 @@ class Fate(Enum):
     """Nobody answers until the proxy is told otherwise, and then the connection ends."""
     IS_THROTTLED = auto()
     IS_INVALID = auto()
+    IS_DENIED = auto()
     LOSES_ITS_REPLY = auto()
     """The engine does what is asked, and the connection ends instead of an answer."""
 
@@ -40,6 +41,7 @@ WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems",
 ERRORS = {
     Fate.IS_THROTTLED: "ProvisionedThroughputExceededException",
     Fate.IS_INVALID: "ValidationException",
+    Fate.IS_DENIED: "AccessDeniedException",
 }
 
 
@@ -108,22 +110,23 @@ class HttpProxy:
 
     async def _answer(self, head: bytes, body: bytes) -> bytes | None:
         """Return what the client is sent, None if its connection ends."""
-        asked = Asked(_header(head, b"x-amz-target").rpartition(".")[2], body)
+        asked = Asked(header(head, b"x-amz-target").rpartition(".")[2], body)
         changed, fate = self._changed, self._decide(asked)
         self.met[asked.operation, fate] += 1
         if fate is Fate.HANGS:
             await changed.wait()
             return None
         if fate in ERRORS:
-            return _error(ERRORS[fate])
+            return refusal(ERRORS[fate])
         if fate is Fate.IS_DROPPED:
             return None
         if fate is Fate.IS_SLOW:
             await asyncio.sleep(SLOW_SECONDS)  # this is what the engine is made to be
-        answer = await self._pass_on(head, body)
+        answer = await self.pass_on(head, body)
         return None if fate is Fate.LOSES_ITS_REPLY else answer
 
-    async def _pass_on(self, head: bytes, body: bytes) -> bytes:
+    async def pass_on(self, head: bytes, body: bytes) -> bytes:
+        """Return what the engine answers."""
         reader, writer = await asyncio.open_connection(self._behind.hostname, self._behind.port)
         writer.write(head + body)
         answer_head, answer_body = await _read(reader)
@@ -134,9 +137,9 @@ class HttpProxy:
 async def _read(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     """Return the head and the body of a message."""
     head = await reader.readuntil(b"\r\n\r\n")
-    if _header(head, b"transfer-encoding") == "chunked":
+    if header(head, b"transfer-encoding") == "chunked":
         return head, await _read_chunks(reader)
-    return head, await reader.readexactly(int(_header(head, b"content-length") or 0))
+    return head, await reader.readexactly(int(header(head, b"content-length") or 0))
 
 
 async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
@@ -149,16 +152,21 @@ async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
     return body
 
 
-def _header(head: bytes, name: bytes) -> str:
+def header(head: bytes, name: bytes) -> str:
+    """Return what a head says under this name, nothing if it does not."""
     for line in head.split(b"\r\n"):
         if line.lower().startswith(name + b":"):
             return line.partition(b":")[2].strip().decode()
     return ""
 
 
-def _error(code: str) -> bytes:
-    body = json.dumps({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "no"}).encode()
-    head = (
-        f"HTTP/1.1 400 Bad Request\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
+def refusal(code: str, message: str = "no") -> bytes:
+    """Return an error as DynamoDB sends it."""
+    return reply({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": message}, "400 Bad Request")
+
+
+def reply(content: object, status: str = "200 OK") -> bytes:
+    """Return an answer as DynamoDB sends it."""
+    body = json.dumps(content).encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body

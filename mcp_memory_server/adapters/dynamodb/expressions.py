@@ -167,7 +167,7 @@ def query_parts(pk: str, keys: SortKeys, attributes: Collection[str] | None) -> 
     elif keys.prefix:
         condition += " AND begins_with(sk, :first)"
         values[":first"] = {"S": first}
-    return {"KeyConditionExpression": condition, "ExpressionAttributeValues": values, **_projection(attributes)}
+    return {"KeyConditionExpression": condition, "ExpressionAttributeValues": values, **projection(attributes)}
 
 
 def find_parts(index_pk: str, prefix: str, after: IndexPlace | None) -> Parameters:
@@ -227,7 +227,8 @@ def _moment(now: datetime) -> Values:
     return {":now": to_attribute(expiry_seconds(now))}
 
 
-def _projection(attributes: Collection[str] | None) -> Parameters:
+def projection(attributes: Collection[str] | None) -> Parameters:
+    """Return what limits bodies to these attributes, beside what is always read; nothing where they are read whole."""
     if attributes is None:
         return {}
     wanted = [name for name in dict.fromkeys(attributes) if name not in RESERVED_ATTRIBUTES]

@@ -83,11 +83,14 @@ class DynamoDbItemTable:
         row = await read_row(self._calls, key, self._calls.start(), may_be_stale=may_be_stale)
         return row.item() if row is not None and row.is_live(self._now()) else None
 
-    async def get_many(self, keys: Collection[Key], *, may_be_stale: bool = False) -> Mapping[Key, Item]:
+    async def get_many(
+        self, keys: Collection[Key], *, attributes: Collection[str] | None = None, may_be_stale: bool = False
+    ) -> Mapping[Key, Item]:
         """See the port."""
         rows: dict[Key, Row] = {}
         for some in _batches(keys, MAX_KEYS_PER_READ):
-            rows |= await read_rows(self._calls, some, self._calls.start(), may_be_stale=may_be_stale)
+            start = self._calls.start()
+            rows |= await read_rows(self._calls, some, start, attributes=attributes, may_be_stale=may_be_stale)
         now = self._now()
         return {key: row.item() for key, row in rows.items() if row.is_live(now)}
 
@@ -228,7 +231,7 @@ class DynamoDbItemTable:
         return row if row is not None and row.is_live(self._now()) else None
 
     async def _bookkeeping(self, keys: Collection[Key], deadline: Deadline) -> dict[Key, Row]:
-        return await read_rows(self._calls, keys, deadline, without_bodies=True)
+        return await read_rows(self._calls, keys, deadline, attributes=())
 
     async def _after_refusal(
         self, writes: Sequence[Write], refused: RefusedError, operation: str, deadline: Deadline

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline
-from mcp_memory_server.adapters.dynamodb.expressions import BOOKKEEPING, Parameters, SortKeys, key_attributes
+from mcp_memory_server.adapters.dynamodb.expressions import Parameters, SortKeys, key_attributes, projection
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
 from mcp_memory_server.domain.index_cursors import IndexPlace
 from mcp_memory_server.domain.items import Item, Key, KeyPage, Page
@@ -24,12 +24,19 @@ async def read_row(calls: Calls, key: Key, deadline: Deadline, *, may_be_stale: 
 
 
 async def read_rows(
-    calls: Calls, keys: Collection[Key], deadline: Deadline, *, may_be_stale: bool = False, without_bodies: bool = False
+    calls: Calls,
+    keys: Collection[Key],
+    deadline: Deadline,
+    *,
+    attributes: Collection[str] | None = None,
+    may_be_stale: bool = False,
 ) -> dict[Key, Row]:
-    """Return the rows that are there, of at most as many different keys as one request may carry."""
-    wanted: dict[str, Any] = {"Keys": [key_attributes(key) for key in keys], "ConsistentRead": not may_be_stale}
-    if without_bodies:
-        wanted["ProjectionExpression"] = BOOKKEEPING
+    """Return the rows that are there, of at most as many different keys as one request may carry.
+
+    ``attributes`` limits the bodies to these names; none at all leaves what the table itself needs to know.
+    """
+    keys_of_it = [key_attributes(key) for key in keys]
+    wanted: dict[str, Any] = {"Keys": keys_of_it, "ConsistentRead": not may_be_stale, **projection(attributes)}
     asked = {calls.address.name: wanted}
     rows: dict[Key, Row] = {}
     for attempt in itertools.count():

@@ -11,6 +11,8 @@ from typing import Any
 from mcp_memory_server.adapters.dynamodb.address import TableAddress, connector
 from mcp_memory_server.adapters.dynamodb.calls import Calls, RefusedError
 from mcp_memory_server.adapters.dynamodb.expressions import INDEX
+from mcp_memory_server.adapters.dynamodb.vector_index_making import index_vectors
+from mcp_memory_server.adapters.dynamodb.vector_index_shape import VectorIndexShape, in_words
 from mcp_memory_server.errors import ConfigurationError, TableUnavailableError
 
 TTL_ATTRIBUTE = "expires_at"
@@ -45,27 +47,36 @@ class TableDescription:
     point_in_time_recovery: bool | None
     """None where the endpoint does not know it."""
     deletion_protection: bool
+    vector_indexes: str = "none"
 
 
 async def create_table(
-    table: str, *, region: str | None = None, endpoint: str | None = None, progress: Progress
+    table: str,
+    *,
+    region: str | None = None,
+    endpoint: str | None = None,
+    progress: Progress,
+    vector_index: VectorIndexShape | None = None,
 ) -> TableDescription:
     """Make the table, or complete what is missing on the one that is there. Its items are never touched.
 
     Raises:
-        ConfigurationError: A table of this name has other keys, another index or another expiry attribute.
+        ConfigurationError: A table of this name has other keys, another index or another expiry attribute, or is not
+            on demand where a vector index is wanted.
     """
     async with _calls(table, region, endpoint) as calls:
         found = await _find(calls)
         if found is None:
             progress(f"creating table {table!r}: on demand, encrypted, protected against deletion")
-            await _create(calls)
+            await _create(calls, vector_index)
         else:
             _check_keys(found, calls.address)
             progress(f"{calls.address} is there; its items are left as they are")
         await _wait_until(calls, "ACTIVE", progress)
         progress(await _expire_items(calls))
         progress(await _keep_backups(calls))
+        if vector_index is not None:
+            progress(await index_vectors(calls, vector_index, progress))
         return await _describe(calls)
 
 
@@ -77,6 +88,18 @@ async def describe_table(table: str, *, region: str | None = None, endpoint: str
     """
     async with _calls(table, region, endpoint) as calls:
         return await _describe(calls)
+
+
+async def vector_index_misfit(
+    table: str, vector_index: VectorIndexShape, *, region: str | None = None, endpoint: str | None = None
+) -> str | None:
+    """Tell in words why the vector index cannot be searched now, None if it can.
+
+    Raises:
+        ConfigurationError: There is no such table.
+    """
+    async with _calls(table, region, endpoint) as calls:
+        return vector_index.misfit_now((await _send(calls, "describe_table"))["Table"])
 
 
 async def delete_table(
@@ -131,22 +154,26 @@ async def _find(calls: Calls) -> dict[str, Any] | None:
     return None if answer is None else answer["Table"]
 
 
-async def _create(calls: Calls) -> None:
+async def _create(calls: Calls, vector_index: VectorIndexShape | None) -> None:
+    attributes = [{"AttributeName": name, "AttributeType": "S"} for name in (*_KEYS.values(), *_INDEX_KEYS.values())]
+    vectors: dict[str, Any] = {}
+    if vector_index is not None:
+        attributes += vector_index.attribute_definitions
+        vectors = {"VectorIndexes": [vector_index.definition]}
     # Refused as "in use" when someone else makes it at this moment, or when a reply was lost: both end the same.
     await _answer_unless(
         calls,
         "create_table",
         (_IN_USE,),
         BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[
-            {"AttributeName": name, "AttributeType": "S"} for name in (*_KEYS.values(), *_INDEX_KEYS.values())
-        ],
+        AttributeDefinitions=attributes,
         KeySchema=_schema(_KEYS),
         GlobalSecondaryIndexes=[
             {"IndexName": INDEX, "KeySchema": _schema(_INDEX_KEYS), "Projection": {"ProjectionType": "KEYS_ONLY"}}
         ],
         SSESpecification={"Enabled": True, "SSEType": "KMS"},
         DeletionProtectionEnabled=True,
+        **vectors,
     )
 
 
@@ -215,6 +242,7 @@ async def _describe(calls: Calls) -> TableDescription:
         ttl_attribute=await _ttl_attribute(calls),
         point_in_time_recovery=await _recovery(calls),
         deletion_protection=table.get("DeletionProtectionEnabled", False),
+        vector_indexes="; ".join(map(in_words, table.get("VectorIndexes", ()))) or "none",
     )
 
 

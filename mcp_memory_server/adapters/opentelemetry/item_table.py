@@ -23,9 +23,12 @@ class MeasuredItemTable:
         """See the port."""
         return await self._calls.make(READ_LATENCY, "get", self._table.get(key, may_be_stale=may_be_stale))
 
-    async def get_many(self, keys: Collection[Key], *, may_be_stale: bool = False) -> Mapping[Key, Item]:
+    async def get_many(
+        self, keys: Collection[Key], *, attributes: Collection[str] | None = None, may_be_stale: bool = False
+    ) -> Mapping[Key, Item]:
         """See the port."""
-        return await self._calls.make(READ_LATENCY, "get_many", self._table.get_many(keys, may_be_stale=may_be_stale))
+        read = self._table.get_many(keys, attributes=attributes, may_be_stale=may_be_stale)
+        return await self._calls.make(READ_LATENCY, "get_many", read)
 
     async def query(
         self,

@@ -69,13 +69,19 @@ class SqliteItemTable:
         """See the port. Reads here are never stale."""
         return (await self.get_many((key,), may_be_stale=may_be_stale)).get(key)
 
-    async def get_many(self, keys: Collection[Key], *, may_be_stale: bool = False) -> Mapping[Key, Item]:  # noqa: ARG002
+    async def get_many(
+        self,
+        keys: Collection[Key],
+        *,
+        attributes: Collection[str] | None = None,
+        may_be_stale: bool = False,  # noqa: ARG002
+    ) -> Mapping[Key, Item]:
         """See the port."""
         now = self._now()
 
         def read(connection: sqlite3.Connection) -> dict[Key, Item]:
             found = (find(connection, key, now) for key in keys)
-            return {row.key: row.to_item() for row in found if row is not None}
+            return {row.key: row.to_item(attributes) for row in found if row is not None}
 
         return await self._read(read)
 

@@ -20,7 +20,7 @@ from mcp_memory_server import Memory, Scope, Settings, Statement, open_memory
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
 from mcp_memory_server.domain.transcripts import TranscribedTurn
 from mcp_memory_server.domain.turns import NewTurn, Role
-from tests.bench.run import USER, median_times, noop, ours
+from tests.bench.run import USER, Timed, median_times, noop, ours
 
 ME = Scope(USER)
 ROUNDS = 300
@@ -132,7 +132,7 @@ async def _over_stdio(table: Path, memories: int) -> tuple[float, float]:
     async with Client(noop()) as floor, Client(ours(table)) as server:
         while await _is_incomplete(server):  # noqa: ASYNC110 - an index tells nobody
             await asyncio.sleep(0.2)
-        timed = {
+        timed: dict[str, Timed] = {
             "no-op": lambda: floor.call_tool("noop", {}),
             "recall": lambda: server.call_tool("recall", {"query": question(draw.randrange(memories))}),
         }
