@@ -64,7 +64,7 @@ def test_the_commands_about_memories_run_in_their_order(tmp_path: Path) -> None:
 
     printed = {line: run(line, tmp_path, on_the_path(tmp_path)).stdout for line in local}
 
-    assert "Lisbon" in printed['mcp-memory-server recall "Where does Ana live?"']
+    assert "Lisbon" in printed['mcp-memory-server recall "Where does Ana live?" --explain']
     assert "All is well." in printed["mcp-memory-server doctor"]
     assert len(local) >= 9
 
