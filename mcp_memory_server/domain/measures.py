@@ -1,6 +1,7 @@
 """What is measured: every metric by its name, and the limit beyond which somebody should look.
 
-Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis) and ``result``.
+Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis), ``result`` and
+``path`` (cluster, fallback, table).
 """
 
 from dataclasses import dataclass
@@ -130,6 +131,36 @@ THROTTLED = Measure(
     "memory.throttled", Kind.COUNTER, "{call}", "Calls that the table refused for going too fast.", ("engine",)
 )
 
+DAX_REQUESTS = Measure(
+    "dax.requests",
+    Kind.COUNTER,
+    "{request}",
+    "Requests through the DAX cluster, past it because it did not answer, and to the table because they belong there.",
+    ("operation", "path"),
+)
+DAX_LATENCY = Measure(
+    "dax.request_latency_ms",
+    Kind.HISTOGRAM,
+    "ms",
+    "How long a request took on each of these paths, failed ones too.",
+    ("operation", "path"),
+    buckets=LATENCY_BUCKETS,
+)
+DAX_ITEM_READS = Measure(
+    "dax.item_cache_reads",
+    Kind.COUNTER,
+    "{read}",
+    "Reads from the item cache of DAX: a hit cost the table nothing.",
+    ("result",),
+)
+DAX_CACHE_HIT_RATE = Measure(
+    "dax.cache_hit_rate",
+    Kind.GAUGE,
+    "%",
+    "How many percent of the reads from the item cache of the last five minutes were hits.",
+    alarm=Alarm("value", "<", 60),
+)
+
 MEASURES = (
     READ_LATENCY,
     WRITE_LATENCY,
@@ -143,6 +174,10 @@ MEASURES = (
     WRITE_TO_RECALLABLE,
     SALTED_SESSIONS,
     THROTTLED,
+    DAX_REQUESTS,
+    DAX_LATENCY,
+    DAX_ITEM_READS,
+    DAX_CACHE_HIT_RATE,
 )
 
 

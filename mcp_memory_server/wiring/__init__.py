@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.item_table import HasNearReads, ItemTable
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.services.archive import Archive
 from mcp_memory_server.services.context import Context
@@ -22,7 +22,7 @@ from mcp_memory_server.services.recall import Recall
 from mcp_memory_server.settings import Settings, read_settings
 from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
-from mcp_memory_server.wiring.tables import create_table, delete_table, describe_table, open_table
+from mcp_memory_server.wiring.tables import create_table, delete_table, describe_table, near_reads, open_table
 
 if TYPE_CHECKING:
     from mcp_memory_server.wiring.sessions import RunningSessions
@@ -57,7 +57,7 @@ async def open_memory(
         TableDamagedError: The file is damaged or another program's. It was left untouched.
     """
     settings = settings or read_settings()
-    table = await open_table(settings, now=now)
+    table = await open_table(settings, now=now, metrics=metrics)
     opened: list[BesideTheTable] = []
 
     def beside() -> BesideTheTable:
@@ -65,9 +65,11 @@ async def open_memory(
         return opened[-1] if metrics is None else measured_sessions(settings, opened[-1], metrics)
 
     try:
-        items = table if metrics is None else measured_table(settings, table, metrics)
+        items, near = table, near_reads(settings, table)
+        if metrics is not None:
+            items, near = (measured_table(settings, one, metrics) for one in (items, near))
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
-        async with _running(items, beside, now=now, metrics=metrics, at_once=at_once) as memory:
+        async with _running(items, beside, near, now=now, metrics=metrics, at_once=at_once) as memory:
             yield memory
     finally:
         for stores in opened:
@@ -85,7 +87,7 @@ async def running(
     metrics: Metrics | None = None,
 ) -> AsyncGenerator[Memory]:
     """Run the services over stores that are open already. At the end they finish their work; the stores stay open."""
-    async with _running(table, lambda: beside, now=now, monotonic=monotonic, metrics=metrics) as memory:
+    async with _running(table, lambda: beside, _near(table), now=now, monotonic=monotonic, metrics=metrics) as memory:
         yield memory
 
 
@@ -93,7 +95,8 @@ def assemble(
     table: ItemTable, *, now: Callable[[], datetime] = utc_now, beside: BesideTheTable | None = None
 ) -> Memory:
     """Return the services over a table that is open already."""
-    return _assembled(table, _Sessions(table, lambda: beside or BesideTheTable(), now, time.monotonic, None), now)
+    sessions = _Sessions(table, lambda: beside or BesideTheTable(), now, time.monotonic, None)
+    return _assembled(table, _near(table), sessions, now)
 
 
 class _Sessions:
@@ -126,6 +129,7 @@ class _Sessions:
 async def _running(
     table: ItemTable,
     beside: Callable[[], BesideTheTable],
+    near: ItemTable,
     *,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
@@ -136,14 +140,20 @@ async def _running(
     if at_once:  # turns may be waiting, or a setting be wrong
         sessions().delivery.wake()
     try:
-        yield _assembled(table, sessions, now)
+        yield _assembled(table, near, sessions, now)
     finally:
         if sessions.made is not None:
             await sessions.made.close()
 
 
-def _assembled(table: ItemTable, sessions: _Sessions, now: Callable[[], datetime]) -> Memory:
-    known = KnownMemories(table)
+def _near(table: ItemTable) -> ItemTable:
+    return table.near() if isinstance(table, HasNearReads) else table
+
+
+def _assembled(table: ItemTable, near: ItemTable, sessions: _Sessions, now: Callable[[], datetime]) -> Memory:
+    # The one read of every recall is the user's stamp. It may come from a cache: it has the writes of this process,
+    # and a stamp that misses somebody else's write of the last moment only shows the memories of a moment ago.
+    known = KnownMemories(near)
 
     def elsewhere() -> Elsewhere:
         beside = sessions().beside

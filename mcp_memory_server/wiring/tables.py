@@ -3,16 +3,17 @@
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from mcp_memory_server.addresses import DynamoDbTable, SqliteTable, parse_table
+from mcp_memory_server.addresses import DaxTable, DynamoDbTable, SqliteTable, parse_table
 from mcp_memory_server.errors import ConfigurationError
-from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.item_table import HasNearReads, ItemTable
+from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.packages import missing_package
 
 
-async def open_table(settings: Settings, *, now: Callable[[], datetime]) -> ItemTable:
+async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics: Metrics | None = None) -> ItemTable:
     """Open the table that the settings name. Whoever opens it closes it."""
     match parse_table(settings.table):
         case SqliteTable(path):
@@ -26,6 +27,29 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime]) -> Item
             except ModuleNotFoundError as error:
                 raise missing_package("dynamodb", error) from error
             return open_dynamodb(name, region=region, endpoint=endpoint, now=now)
+        case DaxTable(cluster, table, item_seconds):
+            try:
+                from mcp_memory_server.adapters.dynamodb.dax_item_table import open_dax
+            except ModuleNotFoundError as error:
+                raise missing_package("dax", error) from error
+            return open_dax(
+                cluster,
+                table.name,
+                region=table.region,
+                endpoint=table.endpoint,
+                item_ttl=timedelta(seconds=item_seconds),
+                metrics=metrics,
+                now=now,
+            )
+
+
+def near_reads(settings: Settings, table: ItemTable) -> ItemTable:
+    """Return the table for reads that may come from a cache in front of it; the table itself if there is none."""
+    match parse_table(settings.table):
+        case DaxTable(fresh_for_all=False) if isinstance(table, HasNearReads):
+            return table.near()
+        case _:
+            return table
 
 
 async def create_table(settings: Settings, progress: Callable[[str], None]) -> Mapping[str, object]:
@@ -44,7 +68,7 @@ async def describe_table(settings: Settings) -> Mapping[str, object]:
             from mcp_memory_server.adapters.sqlite.description import describe_file
 
             return asdict(await describe_file(path))
-        case DynamoDbTable():
+        case DynamoDbTable() | DaxTable():
             table = _dynamodb_only(settings)
             from mcp_memory_server.adapters.dynamodb import tables
 
@@ -61,7 +85,8 @@ async def delete_table(settings: Settings, progress: Callable[[str], None]) -> N
 
 def _dynamodb_only(settings: Settings) -> DynamoDbTable:
     match parse_table(settings.table):
-        case DynamoDbTable() as table:
+        # DAX knows nothing of the table itself.
+        case (DynamoDbTable() as table) | DaxTable(table=table):
             try:
                 importlib.import_module("boto3")
             except ModuleNotFoundError as error:

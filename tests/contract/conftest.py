@@ -12,7 +12,7 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
-from tests.contract.addresses import Address, DynamoDbTables, SqliteAddress
+from tests.contract.addresses import Address, DaxAddress, DynamoDbTables, SqliteAddress
 from tests.contract.outbox_stores import (
     LetterStore,
     OutboxStore,
@@ -23,7 +23,7 @@ from tests.contract.outbox_stores import (
 )
 from tests.contract.session_stores import RedisStore, SessionStore, SqliteStore, new_scope
 
-ENGINES = ("sqlite", "dynamodb-local", "moto")
+ENGINES = ("sqlite", "dynamodb-local", "moto", "dax")
 SESSION_ENGINES = ("sqlite", "redis", "redis-cluster")
 OUTBOX_ENGINES = ("sqlite", "redis", "redis-cluster")
 LETTER_ENGINES = ("sqlite", "sqs")
@@ -45,6 +45,12 @@ def moto_tables(moto_endpoint: str) -> Iterator[DynamoDbTables]:
 def table_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
     if request.param == "sqlite":
         yield SqliteAddress(tmp_path / "memory.db")
+        return
+    if request.param == "dax":
+        cluster = request.getfixturevalue("shared_dax")
+        local: DynamoDbTables = request.getfixturevalue("dynamodb_local_tables")
+        with local.fresh() as behind:
+            yield DaxAddress(cluster.url, behind.endpoint, behind.table, near=True)
         return
     tables: DynamoDbTables = request.getfixturevalue(f"{request.param.replace('-', '_')}_tables")
     with tables.fresh() as address:

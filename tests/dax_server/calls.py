@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Self
 
 from tests.dax_server.cbor import Reader
 
@@ -14,7 +14,7 @@ class Method(IntEnum):
 
     arguments: int
 
-    def __new__(cls, number: int, arguments: int) -> "Method":
+    def __new__(cls, number: int, arguments: int) -> Self:
         method = int.__new__(cls, number)
         method._value_ = number
         method.arguments = arguments

@@ -117,16 +117,8 @@ class Reader:
 def encoded(value: Any) -> bytes:
     """Return the bytes of a value."""
     match value:
-        case None:
-            return b"\xf6"
-        case bool():
-            return b"\xf5" if value else b"\xf4"
-        case int():
-            return _integer(value)
-        case Decimal():
-            return _decimal(value)
-        case float():
-            return b"\xfb" + struct.pack(">d", value)
+        case None | bool() | int() | Decimal():
+            return _scalar(value)
         case bytes():
             return header(_BYTES, len(value)) + value
         case str():
@@ -174,6 +166,18 @@ def _tagged(tag: int, value: Any) -> Any:
         case 3324:
             return ListPlace(value)
     raise ValueError(f"the tag {tag} is none of DAX's")
+
+
+def _scalar(value: Decimal | int | None) -> bytes:
+    match value:
+        case None:
+            return b"\xf6"
+        case bool():
+            return b"\xf5" if value else b"\xf4"
+        case int():
+            return _integer(value)
+        case Decimal():
+            return _decimal(value)
 
 
 def _integer(number: int) -> bytes:

@@ -12,6 +12,7 @@ from tests.dax_server.expressions import Expressions
 
 _CAPACITY = ("NONE", "TOTAL", "INDEXES")
 _SELECT = {1: "ALL_ATTRIBUTES", 2: "ALL_PROJECTED_ATTRIBUTES", 3: "COUNT"}
+_AS_THEY_ARE = {Option.LIMIT: "Limit", Option.SEGMENT: "Segment", Option.SEGMENTS: "TotalSegments"}
 _ARRAY = 4
 
 
@@ -52,18 +53,20 @@ class Reading:
         answer = self._ask_for_many(asked, call) if asked else {}
         for name, items in answer.get("Responses", {}).items():
             found[name] += items
-        shown = (
-            (encoded(name), self._many(name, items, call.arguments[0][name][1])) for name, items in found.items()
-        )
+        shown = ((encoded(name), self._many(name, items, call.arguments[0][name][1])) for name, items in found.items())
         left = answer.get("UnprocessedKeys", {}).items()
-        unprocessed = ((encoded(name), encoded([self._bytes(name, key) for key in some["Keys"]])) for name, some in left)
+        unprocessed = (
+            (encoded(name), encoded([self._bytes(name, key) for key in some["Keys"]])) for name, some in left
+        )
         costs = array(replies.capacity(one) for one in answer.get("ConsumedCapacity", ()))
         return header(_ARRAY, 2) + mapping(shown) + mapping(unprocessed) + costs
 
     def transact_get_items(self, call: Call) -> bytes:
         tables, keys, projections, _ = call.arguments
         names = [name.decode() for name in tables]
-        gets = [{"Get": {"TableName": name, "Key": self._key(name, key)}} for name, key in zip(names, keys, strict=True)]
+        gets = [
+            {"Get": {"TableName": name, "Key": self._key(name, key)}} for name, key in zip(names, keys, strict=True)
+        ]
         self._shared.counts["passed"] += 1
         request = {"TransactItems": gets, **capacity_wanted(call.options)}
         answer = self._shared.table.call("TransactGetItems", request)
@@ -101,28 +104,24 @@ class Reading:
 
     def _narrowed(self, name: str, expressions: Expressions, options: dict[int, Any]) -> dict[str, Any]:
         """Return the options as DynamoDB has them. What is wanted of an item is cut out here: see the README."""
-        given: dict[str, Any] = {}
-        for option, value in options.items():
-            match option:
-                case Option.INDEX:
-                    given["IndexName"] = value.decode()
-                case Option.LIMIT:
-                    given["Limit"] = value
-                case Option.FORWARD:
-                    given["ScanIndexForward"] = bool(value)
-                case Option.SELECT if value in _SELECT:
-                    given["Select"] = _SELECT[value]
-                case Option.FILTER:
-                    given["FilterExpression"] = expressions.condition(value)
-                case Option.START_KEY if Option.INDEX in options:
-                    given["ExclusiveStartKey"] = {part: to_json(at) for part, at in Reader(value).value().items()}
-                case Option.START_KEY:
-                    given["ExclusiveStartKey"] = self._key(name, value)
-                case Option.SEGMENT:
-                    given["Segment"] = value
-                case Option.SEGMENTS:
-                    given["TotalSegments"] = value
+        given = {word: options[option] for option, word in _AS_THEY_ARE.items() if option in options}
+        if Option.INDEX in options:
+            given["IndexName"] = options[Option.INDEX].decode()
+        if Option.FORWARD in options:
+            given["ScanIndexForward"] = bool(options[Option.FORWARD])
+        if options.get(Option.SELECT) in _SELECT:
+            given["Select"] = _SELECT[options[Option.SELECT]]
+        if Option.FILTER in options:
+            given["FilterExpression"] = expressions.condition(options[Option.FILTER])
+        if Option.START_KEY in options:
+            given["ExclusiveStartKey"] = self._start_key(name, options)
         return given
+
+    def _start_key(self, name: str, options: dict[int, Any]) -> Item:
+        data = options[Option.START_KEY]
+        if Option.INDEX not in options:
+            return self._key(name, data)
+        return {part: to_json(value) for part, value in Reader(data).value().items()}
 
     def _result(
         self, operation: str, request: dict[str, Any], options: dict[int, Any]

@@ -83,7 +83,9 @@ def capacity(consumed: dict[str, Any] | None) -> bytes:
     table, *indexes = (consumed.get(name) for name in ("Table", "GlobalSecondaryIndexes", "LocalSecondaryIndexes"))
     fields = [encoded(consumed["TableName"]), encoded(_units(consumed))]
     fields.append(NOTHING if table is None else encoded(_units(table)))
-    fields += [NOTHING if some is None else encoded({name: _units(one) for name, one in some.items()}) for some in indexes]
+    fields += [
+        NOTHING if some is None else encoded({name: _units(one) for name, one in some.items()}) for some in indexes
+    ]
     return encoded(b"".join(fields))
 
 

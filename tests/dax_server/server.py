@@ -9,6 +9,7 @@ from tests.dax_server.node import HOST, Node
 
 _NODE, _HOSTNAME, _ADDRESS, _PORT, _ROLE, _ZONE, _LEADER_SESSION = range(7)
 _LEADER, _REPLICA = 1, 2
+_OF_NODES = ("stop", "kill", "start", "hang", "resume", "drop")
 
 
 class DaxServer:
@@ -26,23 +27,28 @@ class DaxServer:
 
     def do(self, command: str, arguments: Mapping[str, Any]) -> object:
         """Carry out a command; ``node`` names one node by its number, without it all of them are meant."""
-        which = self.nodes if arguments.get("node") is None else [self.nodes[arguments["node"]]]
-        everything = [*which, self.found_at] if arguments.get("node") is None else which
-        match command:
-            case "stop" | "kill":
-                for node in everything:
+        if command in _OF_NODES:
+            which = self.nodes if arguments.get("node") is None else [self.nodes[arguments["node"]]]
+            self._tell_nodes(command, which, arguments)
+            return None
+        return self._tell_cluster(command, arguments)
+
+    def _tell_nodes(self, command: str, nodes: list[Node], arguments: Mapping[str, Any]) -> None:
+        for node in nodes if nodes is not self.nodes else [*nodes, self.found_at]:
+            match command:
+                case "stop" | "kill":
                     node.stop()
-                if command == "kill":  # what it kept is gone
-                    self._forget(which)
-            case "start":
-                for node in everything:
+                case "start":
                     node.start()
-            case "hang" | "resume":
-                for node in everything:
-                    node.hangs = command == "hang"
-            case "drop":
-                for node in which:
+                case "drop":
                     node.drops = arguments["replies"]
+                case _:
+                    node.hangs = command == "hang"
+        if command == "kill":  # what it kept is gone
+            self._forget(nodes)
+
+    def _tell_cluster(self, command: str, arguments: Mapping[str, Any]) -> object:
+        match command:
             case "lag":
                 self.shared.lag = arguments["seconds"]
             case "advance":

@@ -1,8 +1,8 @@
 """Numbers as bytes whose order is the order of the numbers: how DAX writes a numeric sort key.
 
-A first byte has the sign and the exponent (of the number written as 0.ddd × 10^exponent), as four more bytes where it is
-large. Then come the digits, three at a time in ten bits, raised by 12, so that the values below are free to end the
-number: 0, 1 or 2 for one, two or three digits in the last group. For a negative number everything is turned around.
+A first byte has the sign and the exponent (of the number written as 0.ddd with its power of ten), as four more bytes
+where it is large. Then come the digits, three at a time in ten bits, raised by 12, so that the values below are free to
+end the number: 0, 1 or 2 for one, two or three digits in the last group. For a negative number all is turned around.
 """
 
 from decimal import Decimal

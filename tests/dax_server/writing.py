@@ -58,9 +58,7 @@ class Writing:
         return self._answered(name, answer, options)
 
     def batch_write_item(self, call: Call) -> bytes:
-        writes = {
-            name: list(zip(pairs[::2], pairs[1::2], strict=True)) for name, pairs in call.arguments[0].items()
-        }
+        writes = {name: list(zip(pairs[::2], pairs[1::2], strict=True)) for name, pairs in call.arguments[0].items()}
         asked = {name: [self._batched(name, key, values) for key, values in some] for name, some in writes.items()}
         with self._shared.holding([(name, key) for name, some in writes.items() for key, _ in some]):
             request = {"RequestItems": asked, **capacity_wanted(call.options)}

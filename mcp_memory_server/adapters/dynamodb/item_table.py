@@ -86,7 +86,7 @@ class DynamoDbItemTable:
     async def get_many(self, keys: Collection[Key], *, may_be_stale: bool = False) -> Mapping[Key, Item]:
         """See the port."""
         rows: dict[Key, Row] = {}
-        for some in _batches(keys, MAX_KEYS_PER_READ):
+        for some in batches(keys, MAX_KEYS_PER_READ):
             rows |= await read_rows(self._calls, some, self._calls.start(), may_be_stale=may_be_stale)
         now = self._now()
         return {key: row.item() for key, row in rows.items() if row.is_live(now)}
@@ -203,7 +203,7 @@ class DynamoDbItemTable:
 
     async def delete_many(self, keys: Collection[Key]) -> None:
         """See the port."""
-        for some in _batches(keys, MAX_DELETES_PER_REQUEST):
+        for some in batches(keys, MAX_DELETES_PER_REQUEST):
             deadline = self._calls.start()
             left: Any = {self._calls.address.name: [{"DeleteRequest": {"Key": key_attributes(key)}} for key in some]}
             for attempt in itertools.count():
@@ -273,7 +273,8 @@ class DynamoDbItemTable:
         return row_from(request["Item"]).item()
 
 
-def _batches(keys: Collection[Key], size: int) -> list[list[Key]]:
+def batches(keys: Collection[Key], size: int) -> list[list[Key]]:
+    """Return the keys without repetitions, in lists of at most this size."""
     different = list(dict.fromkeys(keys))
     return [different[first : first + size] for first in range(0, len(different), size)]
 
