@@ -1,7 +1,7 @@
 """The item table: the one place where long-term memory is true."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from mcp_memory_server.domain.items import Item, Key, KeyPage, Page, Put, Update, Write
 
@@ -112,17 +112,4 @@ class ItemTable(Protocol):
 
     async def close(self) -> None:
         """Finish what was begun, and let go of the engine. Closing twice is harmless."""
-        ...
-
-
-@runtime_checkable
-class HasNearReads(Protocol):
-    """A table with a cache in front of it, from which point reads are faster and cheaper."""
-
-    def near(self) -> ItemTable:
-        """Return the same table, whose ``get`` and ``get_many`` may be answered by the cache.
-
-        They have every write that this process was told is made, and those of other processes a moment later. So it is
-        for reads on which nothing depends between processes. Close the table, not this.
-        """
         ...

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.ports.item_table import HasNearReads, ItemTable
+from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.services.archive import Archive
 from mcp_memory_server.services.context import Context
@@ -85,18 +85,26 @@ async def running(
     now: Callable[[], datetime] = utc_now,
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None = None,
+    near: ItemTable | None = None,
 ) -> AsyncGenerator[Memory]:
-    """Run the services over stores that are open already. At the end they finish their work; the stores stay open."""
-    async with _running(table, lambda: beside, _near(table), now=now, monotonic=monotonic, metrics=metrics) as memory:
+    """Run the services over stores that are open already. At the end they finish their work; the stores stay open.
+
+    ``near`` is the same table for reads that may come from a cache.
+    """
+    async with _running(table, lambda: beside, near or table, now=now, monotonic=monotonic, metrics=metrics) as memory:
         yield memory
 
 
 def assemble(
-    table: ItemTable, *, now: Callable[[], datetime] = utc_now, beside: BesideTheTable | None = None
+    table: ItemTable,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    beside: BesideTheTable | None = None,
+    near: ItemTable | None = None,
 ) -> Memory:
     """Return the services over a table that is open already."""
     sessions = _Sessions(table, lambda: beside or BesideTheTable(), now, time.monotonic, None)
-    return _assembled(table, _near(table), sessions, now)
+    return _assembled(table, near or table, sessions, now)
 
 
 class _Sessions:
@@ -144,10 +152,6 @@ async def _running(
     finally:
         if sessions.made is not None:
             await sessions.made.close()
-
-
-def _near(table: ItemTable) -> ItemTable:
-    return table.near() if isinstance(table, HasNearReads) else table
 
 
 def _assembled(table: ItemTable, near: ItemTable, sessions: _Sessions, now: Callable[[], datetime]) -> Memory:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from mcp_memory_server.addresses import DaxTable, DynamoDbTable, SqliteTable, parse_table
 from mcp_memory_server.errors import ConfigurationError
-from mcp_memory_server.ports.item_table import HasNearReads, ItemTable
+from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.packages import missing_package
@@ -46,8 +46,10 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics
 def near_reads(settings: Settings, table: ItemTable) -> ItemTable:
     """Return the table for reads that may come from a cache in front of it; the table itself if there is none."""
     match parse_table(settings.table):
-        case DaxTable(fresh_for_all=False) if isinstance(table, HasNearReads):
-            return table.near()
+        case DaxTable(fresh_for_all=False):
+            from mcp_memory_server.adapters.dynamodb.dax_item_table import DaxItemTable
+
+            return table.near() if isinstance(table, DaxItemTable) else table
         case _:
             return table
 

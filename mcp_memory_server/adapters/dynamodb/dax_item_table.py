@@ -59,7 +59,11 @@ class DaxItemTable(DynamoDbItemTable):
         self._own_writes = own_writes
 
     def near(self) -> "NearItemTable":
-        """See the port."""
+        """Return the same table, whose ``get`` and ``get_many`` may be answered by the cluster's item cache.
+
+        They have every write that this process was told is made, and those of other processes a moment later. So it
+        is for reads on which nothing depends between processes. Close the table, not this.
+        """
         return NearItemTable(self._through_cluster, self._own_writes, now=self._now)
 
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
