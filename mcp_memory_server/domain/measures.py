@@ -1,7 +1,7 @@
 """What is measured: every metric by its name, and the limit beyond which somebody should look.
 
 Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis), ``result`` and
-``path`` (cluster, fallback, table).
+``path`` (cluster, silent, fallback, table).
 """
 
 from dataclasses import dataclass
@@ -135,7 +135,7 @@ DAX_REQUESTS = Measure(
     "dax.requests",
     Kind.COUNTER,
     "{request}",
-    "Requests through the DAX cluster, past it because it did not answer, and to the table because they belong there.",
+    "Requests that the DAX cluster answered, or did not (silent), those made past it, and those that go around it.",
     ("operation", "path"),
 )
 DAX_LATENCY = Measure(

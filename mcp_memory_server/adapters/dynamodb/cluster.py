@@ -47,9 +47,10 @@ _OF_THE_CLIENT = frozenset(
 class ClusterFailedError(Exception):
     """The cluster did not answer, or was not asked because it has not answered lately. The table has the truth."""
 
-    def __init__(self, reason: str, *, may_have_happened: bool) -> None:
+    def __init__(self, reason: str, *, may_have_happened: bool, was_asked: bool = True) -> None:
         super().__init__(reason)
         self.may_have_happened = may_have_happened
+        self.was_asked = was_asked
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Cluster:
         """
         detour = self._reads if operation in READS else self._writes
         if not detour.may_try():
-            raise ClusterFailedError("it is avoided", may_have_happened=False)
+            raise ClusterFailedError("it is avoided", may_have_happened=False, was_asked=False)
         try:
             async with asyncio.timeout(min(within, self._wait)):
                 answer = await asyncio.wrap_future(self._client.submit(lambda it: getattr(it, operation)(**parameters)))

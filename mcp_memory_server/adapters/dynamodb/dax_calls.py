@@ -3,6 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from uuid import uuid4
 
 from mcp_memory_server.adapters.dynamodb.address import TableAddress
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline, RefusedError
@@ -12,6 +13,7 @@ from mcp_memory_server.domain.measures import DAX_ITEM_READS, DAX_LATENCY, DAX_R
 from mcp_memory_server.ports.metrics import Metrics
 
 _WRITES = frozenset({"put_item", "update_item", "delete_item", "transact_write_items", "batch_write_item"})
+_MISMATCH = "IdempotentParameterMismatchException"
 _CACHED = frozenset({"get_item", "batch_get_item"})
 
 
@@ -33,6 +35,23 @@ class CallsThroughCluster(Calls):
         self, operation: str, parameters: Mapping[str, Any], deadline: Deadline, *, shown: tuple[str, ...] = ()
     ) -> dict[str, Any]:
         """See Calls."""
+        try:
+            return await self._send(operation, parameters, deadline, (*shown, _MISMATCH))
+        except RefusedError as refused:
+            if refused.code != _MISMATCH or _MISMATCH in shown:
+                raise
+        # The cluster puts a transaction into other words than we do, so DynamoDB does not recognise the one by the
+        # token of the other. What it did shows in the items, by the operation id.
+        return await self._send(operation, {**parameters, "ClientRequestToken": uuid4().hex}, deadline, shown)
+
+    async def close(self) -> None:
+        """See Calls."""
+        await self._cluster.close()
+        await super().close()
+
+    async def _send(
+        self, operation: str, parameters: Mapping[str, Any], deadline: Deadline, shown: tuple[str, ...]
+    ) -> dict[str, Any]:
         if not _is_for_the_cluster(operation, parameters):
             return await self._measured("table", operation, super().send(operation, parameters, deadline, shown=shown))
         try:
@@ -42,11 +61,6 @@ class CallsThroughCluster(Calls):
             return await self._around(operation, parameters, deadline, shown, failed)
         self._past.refresh(self._cluster.in_background)
         return answer
-
-    async def close(self) -> None:
-        """See Calls."""
-        await self._cluster.close()
-        await super().close()
 
     async def _ask(self, operation: str, parameters: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         if operation not in _CACHED:
@@ -78,10 +92,14 @@ class CallsThroughCluster(Calls):
         kind, began = "write" if operation in _WRITES else "read", time.perf_counter()
         try:
             return await asked
+        except ClusterFailedError as failed:
+            path = "silent" if failed.was_asked else ""
+            raise
         finally:
-            milliseconds = 1000 * (time.perf_counter() - began)
-            self._metrics.record(DAX_REQUESTS, 1, operation=kind, path=path)
-            self._metrics.record(DAX_LATENCY, milliseconds, operation=kind, path=path)
+            if path:
+                milliseconds = 1000 * (time.perf_counter() - began)
+                self._metrics.record(DAX_REQUESTS, 1, operation=kind, path=path)
+                self._metrics.record(DAX_LATENCY, milliseconds, operation=kind, path=path)
 
 
 def _is_for_the_cluster(operation: str, parameters: Mapping[str, Any]) -> bool:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from mcp_memory_server.adapters.dynamodb.address import TableAddress, connector
+from mcp_memory_server.adapters.dynamodb.calls import Deadline
 from mcp_memory_server.adapters.dynamodb.cluster import Cluster, ClusterAddress, cluster_connector
 from mcp_memory_server.adapters.dynamodb.dax_calls import CallsThroughCluster
 from mcp_memory_server.adapters.dynamodb.item_table import DEADLINE, DynamoDbItemTable, batches
 from mcp_memory_server.adapters.dynamodb.own_writes import OwnWrites
 from mcp_memory_server.adapters.dynamodb.reads import MAX_KEYS_PER_READ, read_row, read_rows
-from mcp_memory_server.adapters.dynamodb.values import Row
+from mcp_memory_server.adapters.dynamodb.values import OPERATIONS, Row
 from mcp_memory_server.domain.items import Delete, Item, Key, Put, Update, Write
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 
@@ -77,6 +78,14 @@ class DaxItemTable(DynamoDbItemTable):
         operation = uuid.uuid4().hex if operation_id is None else operation_id
         with self._own_writes.writing({write.key: operation}):
             return await super().update(write, operation_id=operation)
+
+    async def _highest_version(self, write: Update, deadline: Deadline, attempt: int) -> int | None:
+        # A node that hangs carries out what it was sent when it comes back, long after the table was asked instead. Up
+        # to here the item still knows the operation, and it is refused; beyond, it would be applied twice.
+        if write.expected_version is not None:
+            return None
+        row = await read_row(self._calls, write.key, deadline, may_be_stale=attempt == 0)
+        return (0 if row is None else row.version) + len(OPERATIONS) - 1
 
     async def delete(self, key: Key, *, expected_version: int | None = None) -> bool:
         """See the port."""

@@ -148,7 +148,9 @@ class DynamoDbItemTable:
         operation, deadline = operation_id or uuid.uuid4().hex, self._calls.start()
         lost_reply = False
         for attempt in itertools.count():
-            request = self._request(update_parts(write, operation, self._now()), ReturnValues="ALL_NEW")
+            at_most = await self._highest_version(write, deadline, attempt)
+            parts = update_parts(write, operation, self._now(), at_most=at_most)
+            request = self._request(parts, ReturnValues="ALL_NEW")
             try:
                 return row_from((await self._calls.send("update_item", request, deadline))["Attributes"]).item()
             except RefusedError as refused:
@@ -219,6 +221,10 @@ class DynamoDbItemTable:
     async def close(self) -> None:
         """See the port."""
         await self._calls.close()
+
+    async def _highest_version(self, write: Update, deadline: Deadline, attempt: int) -> int | None:  # noqa: ARG002
+        """Return the version from which on an update comes too late; None if it cannot."""
+        return None
 
     def _request(self, parts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         return {"TableName": self._calls.address.name, **parts, **more}
