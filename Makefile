@@ -8,7 +8,7 @@ UV      := .engines/uv/bin/uv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format bench bench-conversations bench-recall engines lock clean
+.PHONY: help run test test-slow lint format bench bench-conversations bench-dax bench-recall engines lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -37,6 +37,9 @@ bench: engines ## Measure against the budgets
 
 bench-conversations: engines ## Measure conversations on Redis and DynamoDB Local
 	$(PYTHON) tests/bench/conversations.py
+
+bench-dax: engines ## Measure a day of 1,000 users behind DAX, on the cluster of the tests
+	$(PYTHON) -m tests.bench.dax
 
 bench-recall: $(READY) ## Measure what recall finds, on public conversations beside the repository
 	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum
