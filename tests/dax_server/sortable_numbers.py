@@ -31,7 +31,8 @@ def number_from(data: bytes) -> str:
     negative, exponent, body = _parted(data)
     digits = _unpacked(body, negative=negative)
     number = Decimal((int(negative), tuple(map(int, digits)), exponent - len(digits)))
-    return f"{number.normalize():f}"
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _head(exponent: int, *, negative: bool) -> bytes:

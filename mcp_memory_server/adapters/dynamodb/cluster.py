@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import botocore.session
 from amazondax import AmazonDaxClient
+from amazondax.DaxError import DaxClientError
 from botocore.config import Config
 from botocore.exceptions import ClientError, NoRegionError
 
@@ -28,20 +29,11 @@ _CONNECT_SHARE = 10
 _READ_SHARE = 5
 _WAIT_SHARE = 4
 
-_OF_THE_CLIENT = frozenset(
-    {
-        "ConnectionException",
-        "DaxClientError",
-        "DaxServiceError",
-        "DecoderException",
-        "EndOfStreamException",
-        "IllegalArgumentException",
-        "InternalServerErrorException",
-        "MalformedResultException",
-        "NoRouteException",
-    }
-)
-"""Codes that say that the cluster did not answer. The others are DynamoDB's, passed on."""
+_NO_ANSWER = frozenset({"ConnectionException", "DaxServiceError", "InternalServerErrorException"})
+"""What the cluster says of itself. Every other code is DynamoDB's, passed on."""
+
+_BEFORE_IT_IS_SENT = frozenset({"NoRouteException", "ValidationException"})
+"""What the client says before it sends anything: nobody is there, or nobody with a certificate that is trusted."""
 
 
 class ClusterFailedError(Exception):
@@ -131,9 +123,9 @@ class Cluster:
 
 
 def is_answer(error: Exception) -> bool:
-    """Tell whether the cluster answered with this error."""
-    return isinstance(error, ClientError) and code_of(error) not in _OF_THE_CLIENT
+    """Tell whether the cluster answered with this error. One that the client came to by itself is no answer."""
+    return isinstance(error, ClientError) and not isinstance(error, DaxClientError) and code_of(error) not in _NO_ANSWER
 
 
 def _never_sent(error: Exception) -> bool:
-    return isinstance(error, ConnectionRefusedError) or code_of(error) == "NoRouteException"
+    return isinstance(error, ConnectionRefusedError) or code_of(error) in _BEFORE_IT_IS_SENT
