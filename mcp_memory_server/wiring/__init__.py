@@ -22,7 +22,14 @@ from mcp_memory_server.services.recall import Recall
 from mcp_memory_server.settings import Settings, read_settings
 from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
-from mcp_memory_server.wiring.tables import create_table, delete_table, describe_table, near_reads, open_table
+from mcp_memory_server.wiring.tables import (
+    check_cluster,
+    create_table,
+    delete_table,
+    describe_table,
+    near_reads,
+    open_table,
+)
 
 if TYPE_CHECKING:
     from mcp_memory_server.wiring.sessions import RunningSessions
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BesideTheTable",
     "assemble",
+    "check_cluster",
     "count_tokens",
     "create_table",
     "delete_table",

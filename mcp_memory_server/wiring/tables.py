@@ -54,6 +54,23 @@ def near_reads(settings: Settings, table: ItemTable) -> ItemTable:
             return table
 
 
+async def check_cluster(settings: Settings) -> str | None:
+    """Return the cluster that the settings name, after it answered; None if they name none.
+
+    Raises:
+        TableUnavailableError: It does not answer.
+    """
+    match parse_table(settings.table):
+        case DaxTable(cluster, table):
+            from mcp_memory_server.adapters.dynamodb import cluster as dax
+            from mcp_memory_server.adapters.dynamodb.item_table import DEADLINE
+
+            await dax.check_cluster(cluster, region=table.region, deadline=DEADLINE)
+            return cluster
+        case _:
+            return None
+
+
 async def create_table(settings: Settings, progress: Callable[[str], None]) -> Mapping[str, object]:
     """Make the table that the settings name, as it should be in production, and describe it."""
     table = _dynamodb_only(settings)

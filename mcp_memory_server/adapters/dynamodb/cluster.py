@@ -19,7 +19,7 @@ from mcp_memory_server.adapters.aws.clients import SharedClient
 from mcp_memory_server.adapters.aws.failures import code_of
 from mcp_memory_server.adapters.dynamodb.address import MAX_REQUESTS_AT_ONCE
 from mcp_memory_server.adapters.dynamodb.cluster_health import Detour
-from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
+from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, TableUnavailableError
 
 READS = frozenset({"get_item", "batch_get_item", "query"})
 
@@ -120,6 +120,22 @@ class Cluster:
     async def close(self) -> None:
         """Let running requests end and close the client. What hangs is left behind."""
         await self._client.close(self._wait)
+
+
+async def check_cluster(url: str, *, region: str | None, deadline: timedelta) -> None:
+    """Connect to the cluster, and leave it again.
+
+    Raises:
+        TableUnavailableError: It cannot be used. Memory works without it, only slower.
+    """
+    client = SharedClient(cluster_connector(ClusterAddress(url), region, deadline), at_once=1, name="dax")
+    try:
+        async with asyncio.timeout(deadline.total_seconds()):
+            await asyncio.wrap_future(client.submit(lambda _: None))
+    except Exception as error:  # see Cluster.ask
+        raise TableUnavailableError(f"the cluster {url} does not answer ({code_of(error)})") from error
+    finally:
+        await client.close(deadline.total_seconds())
 
 
 def is_answer(error: Exception) -> bool:
