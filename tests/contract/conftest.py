@@ -24,9 +24,26 @@ from tests.contract.outbox_stores import (
 from tests.contract.session_stores import RedisStore, SessionStore, SqliteStore, new_scope
 
 ENGINES = ("sqlite", "dynamodb-local", "moto", "dax")
+SLOW_THROUGH_DAX = {
+    "test_conversations_on_every_engine",
+    "test_item_table_index",
+    "test_item_table_model",
+    "test_item_table_pages",
+    "test_item_table_query",
+    "test_item_table_values",
+}
+"""What mostly goes around the cluster, or has very many cases."""
 SESSION_ENGINES = ("sqlite", "redis", "redis-cluster")
 OUTBOX_ENGINES = ("sqlite", "redis", "redis-cluster")
 LETTER_ENGINES = ("sqlite", "sqs")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        called_with = getattr(item, "callspec", None)
+        if item.path.stem in SLOW_THROUGH_DAX and called_with and called_with.params.get("table_address") == "dax":
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
