@@ -250,6 +250,26 @@ async def test_credentials_that_the_cluster_refuses_are_told(
             await table.put(Put(KEY, {"text": "x"}, expected_version=0))
 
 
+async def test_that_the_cluster_is_gone_and_back_is_logged_once(
+    own_dax: DaxCluster, table: DaxItemTable, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("WARNING", logger="mcp_memory_server")
+    own_dax.stop()
+    for number in range(6):
+        await table.put(Put(Key("USER#anna", f"{number}"), {"text": "x"}, expected_version=0))
+    own_dax.start()
+    async with asyncio.timeout(SOON):
+        while "answers again" not in caplog.text:
+            await table.put(Put(KEY, {"text": "x"}))
+            await asyncio.sleep(0.05)
+
+    ours = [entry.message for entry in caplog.records if entry.name.startswith("mcp_memory_server")]
+    assert [text.partition("(")[0] for text in ours] == [
+        "the DAX cluster does not answer ",
+        "the DAX cluster answers again",
+    ]
+
+
 @pytest.mark.parametrize("url", ["http://host:8111", "dax://", "dax://user@host:8111", "dax://host:port", "host:8111"])
 async def test_an_address_that_is_no_cluster_is_refused_at_once(url: str) -> None:
     with pytest.raises(ConfigurationError, match="dax://host:8111"):

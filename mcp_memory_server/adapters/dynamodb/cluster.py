@@ -1,11 +1,13 @@
 """A DAX cluster: the real client, opened when first used, asked from threads of its own."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +22,8 @@ from mcp_memory_server.adapters.aws.failures import code_of
 from mcp_memory_server.adapters.dynamodb.address import MAX_REQUESTS_AT_ONCE
 from mcp_memory_server.adapters.dynamodb.cluster_health import Detour
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, TableUnavailableError
+
+logger = logging.getLogger(__name__)
 
 READS = frozenset({"get_item", "batch_get_item", "query"})
 
@@ -98,18 +102,27 @@ class Cluster:
         detour = self._reads if operation in READS else self._writes
         if not detour.may_try():
             raise ClusterFailedError("it is avoided", may_have_happened=False, was_asked=False)
+        given_up = Event()
+
+        def request(client: Any) -> dict[str, Any]:
+            if given_up.is_set():  # it waited for a connection for longer than its caller did
+                raise TimeoutError
+            return getattr(client, operation)(**parameters)
+
         try:
             async with asyncio.timeout(min(within, self._wait)):
-                answer = await asyncio.wrap_future(self._client.submit(lambda it: getattr(it, operation)(**parameters)))
+                answer = await asyncio.wrap_future(self._client.submit(request))
         except ArithmeticError as error:  # the client's numbers are those of DynamoDB: it has no others
             raise InvalidRequestError("DynamoDB has no number like one of these; it has 38 digits") from error
         except Exception as error:  # the client lets out whatever happens inside it when a connection breaks
             if is_answer(error):
-                detour.answered()
+                self._answered(detour)
                 raise
-            detour.failed()
+            self._failed(detour, error)
             raise ClusterFailedError(code_of(error), may_have_happened=not _never_sent(error)) from error
-        detour.answered()
+        finally:
+            given_up.set()
+        self._answered(detour)
         return answer
 
     def in_background(self, work: Callable[[Any], None]) -> None:
@@ -120,6 +133,14 @@ class Cluster:
     async def close(self) -> None:
         """Let running requests end and close the client. What hangs is left behind."""
         await self._client.close(self._wait)
+
+    def _answered(self, detour: Detour) -> None:
+        if detour.answered():
+            logger.warning("the DAX cluster answers again")
+
+    def _failed(self, detour: Detour, error: Exception) -> None:
+        if detour.failed():
+            logger.warning("the DAX cluster does not answer (%s); DynamoDB is asked instead", code_of(error))
 
 
 async def check_cluster(url: str, *, region: str | None, deadline: timedelta) -> None:

@@ -30,15 +30,18 @@ class Detour:
             self._next_try = now + self._pause
             return True
 
-    def answered(self) -> None:
-        """Note that the cluster is there."""
+    def answered(self) -> bool:
+        """Note that the cluster is there, and tell whether it was avoided before."""
         with self._lock:
+            was_avoided = self._failures >= FAILURES_IN_A_ROW
             self._failures, self._pause = 0, FIRST_PAUSE
+            return was_avoided
 
-    def failed(self) -> None:
-        """Note that it did not answer."""
+    def failed(self) -> bool:
+        """Note that it did not answer, and tell whether it is avoided from now on."""
         with self._lock:
             self._failures += 1
             if self._failures > FAILURES_IN_A_ROW:
                 self._pause = min(LONGEST_PAUSE, 2 * self._pause)
             self._next_try = self._clock() + self._pause
+            return self._failures == FAILURES_IN_A_ROW

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -24,9 +25,15 @@ class CallsThroughCluster(Calls):
     """
 
     def __init__(
-        self, address: TableAddress, connect: Callable[[], Any], cluster: Cluster, metrics: Metrics, **more: Any
-    ):
-        super().__init__(address, connect, **more)
+        self,
+        address: TableAddress,
+        connect: Callable[[], Any],
+        cluster: Cluster,
+        *,
+        deadline: timedelta,
+        metrics: Metrics,
+    ) -> None:
+        super().__init__(address, connect, deadline=deadline)
         self._cluster = cluster
         self._metrics = metrics
         self._past = WrittenPast(address.name)
@@ -46,6 +53,7 @@ class CallsThroughCluster(Calls):
 
     async def close(self) -> None:
         """See Calls."""
+        self._past.stop()
         await self._cluster.close()
         await super().close()
 

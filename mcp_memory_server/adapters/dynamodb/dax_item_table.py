@@ -45,7 +45,7 @@ def open_dax(
     address = TableAddress(table, region, endpoint)
     asked = Cluster(cluster_connector(ClusterAddress(cluster), region, deadline), deadline=deadline)
     connect = connector(address, deadline)
-    calls = CallsThroughCluster(address, connect, asked, metrics or NoMetrics(), deadline=deadline)
+    calls = CallsThroughCluster(address, connect, asked, deadline=deadline, metrics=metrics or NoMetrics())
     return DaxItemTable(calls, OwnWrites((item_ttl + MOMENT).total_seconds()), now=now)
 
 

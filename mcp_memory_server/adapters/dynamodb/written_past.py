@@ -58,6 +58,11 @@ class WrittenPast:
             self._refreshing = True
         in_background(self._refresh_all)
 
+    def stop(self) -> None:
+        """Forget what was not refreshed, so that nobody waits for it: it grows old in the cache."""
+        with self._lock:
+            self._keys.clear()
+
     def _refresh_all(self, client: Any) -> None:
         try:
             while (key := self._next()) is not None:
