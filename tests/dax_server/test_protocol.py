@@ -1,11 +1,15 @@
 """Every operation of the unmodified client, and the answer that DynamoDB itself would give."""
 
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.dax_server.conftest import MakeTable
+from tests.dax_server.conftest import MakeTable, OpenClient
+from tests.dax_server.running import dax_cluster
 
 KEY = {"pk": {"S": "user"}, "sk": {"S": "näme#1"}}
 OTHER = {"pk": {"S": "user"}, "sk": {"S": "other"}}
@@ -215,3 +219,28 @@ def test_a_key_may_be_of_any_type(dax: Any, make_table: MakeTable, types: tuple[
 def test_an_unknown_table_is_told_as_dynamodb_does(dax: Any) -> None:
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         dax.get_item(TableName="nowhere", Key=KEY)
+
+
+def test_moto_may_stand_behind_it_too(moto_endpoint: str, tmp_path: Path, open_client: OpenClient) -> None:
+    with closing(boto3.client("dynamodb", endpoint_url=moto_endpoint)) as moto:
+        moto.create_table(
+            TableName="behind-dax",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+        )
+    with dax_cluster(moto_endpoint, tmp_path / "log") as cluster:
+        dax = open_client(cluster)
+
+        dax.put_item(TableName="behind-dax", Item={**KEY, "empty": {"S": ""}})
+        dax.transact_write_items(
+            TransactItems=[{"Put": {"TableName": "behind-dax", "Item": {**OTHER, "n": {"N": "1"}}}}]
+        )
+
+        found = dax.query(
+            TableName="behind-dax",
+            KeyConditionExpression="pk = :p",
+            ExpressionAttributeValues={":p": {"S": "user"}},
+        )
+        assert found["Items"] == [{**KEY, "empty": {"S": ""}}, {**OTHER, "n": {"N": "1"}}]
+        assert dax.get_item(TableName="behind-dax", Key=KEY)["Item"]["empty"] == {"S": ""}
