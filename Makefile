@@ -8,7 +8,8 @@ UV      := .engines/uv/bin/uv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format bench bench-conversations bench-plugins bench-recall bench-sizes engines lock clean
+.PHONY: help run test test-slow lint format bench bench-conversations bench-dax bench-plugins bench-recall bench-sizes engines lock \
+        clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -41,6 +42,9 @@ bench-conversations: engines ## Measure conversations on Redis and DynamoDB Loca
 bench-plugins: engines ## Measure breakers, the state that agents share, and what a turn of an agent costs
 	$(PYTHON) -m tests.bench.plugins
 	$(PYTHON) -m tests.bench.agents
+
+bench-dax: engines ## Measure a day of 1,000 users behind DAX, on the cluster of the tests
+	$(PYTHON) -m tests.bench.dax
 
 bench-recall: $(READY) ## Measure what recall finds, on public conversations beside the repository
 	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum --nonsense --categories --tool

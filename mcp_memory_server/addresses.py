@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-TABLE_FORMS = "sqlite:///path/to/file or dynamodb://table?region=eu-west-1"
+TABLE_FORMS = (
+    "sqlite:///path/to/file or dynamodb://table?region=eu-west-1, or dax://cluster:8111/table?region=eu-west-1 "
+    "(daxs:// with TLS)"
+)
 SESSION_FORMS = "sqlite:, sqlite:///path/to/file, redis://host:6379/0, rediss://user:password@host:6379 or none"
 OUTBOX_FORMS = "sqlite:, sqlite:///path/to/file, redis: (the one of the sessions) or none"
 DEAD_LETTER_FORMS = "sqlite: (in the file of the outbox) or sqs://queue?region=eu-west-1"
@@ -19,6 +22,10 @@ EMBEDDING_FORMS = (
 VECTOR_INDEX_FORMS = "the name of an index, 3 to 255 of A-Z a-z 0-9 _ . - only, or none"
 
 FILE_NAME = "memory.db"
+DAX_PORTS = {"dax": 8111, "daxs": 9111}
+DAX_ITEM_SECONDS = 300
+AWS_OPTIONS = frozenset({"region", "endpoint"})
+DAX_OPTIONS = AWS_OPTIONS | {"item_ttl", "fresh"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,19 @@ class DynamoDbTable:
     name: str
     region: str | None = None
     endpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class DaxTable:
+    """A DynamoDB table behind a DAX cluster, which keeps an item for so many seconds.
+
+    Reads always have the writes of their own process; ``fresh_for_all`` ones have those of every process.
+    """
+
+    cluster: str
+    table: DynamoDbTable
+    item_seconds: int = DAX_ITEM_SECONDS
+    fresh_for_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +115,7 @@ class Nowhere:
     """It is done without."""
 
 
-def parse_table(text: str) -> SqliteTable | DynamoDbTable:
+def parse_table(text: str) -> SqliteTable | DynamoDbTable | DaxTable:
     """Read where memory is kept.
 
     Raises:
@@ -106,6 +126,8 @@ def parse_table(text: str) -> SqliteTable | DynamoDbTable:
         return SqliteTable(_path(url) or data_folder() / FILE_NAME)
     if url.scheme == "dynamodb":
         return DynamoDbTable(*_aws_name(url, "table"))
+    if url.scheme in DAX_PORTS:
+        return _dax(url)
     raise _unknown(TABLE_FORMS, text)
 
 
@@ -209,14 +231,35 @@ def data_folder() -> Path:
 
 
 def _aws_name(url: SplitResult, what: str) -> tuple[str, str | None, str | None]:
-    options = dict(parse_qsl(url.query, strict_parsing=bool(url.query)))
-    if unknown := options.keys() - {"region", "endpoint"}:
-        raise ValueError(
-            f"{sorted(unknown)[0]!r} is not an option of a {url.scheme}:// {what}; region and endpoint are"
-        )
+    options = _options(url, AWS_OPTIONS, what)
     if not url.netloc or url.path.strip("/"):
         raise ValueError(f"a {what} is written {url.scheme}://{what}?region=eu-west-1")
     return url.netloc, options.get("region"), options.get("endpoint")
+
+
+def _dax(url: SplitResult) -> DaxTable:
+    options, name = _options(url, DAX_OPTIONS, "table"), url.path.strip("/")
+    if not url.hostname or "@" in url.netloc or not name or "/" in name:
+        example = f"{url.scheme}://cluster:{DAX_PORTS[url.scheme]}/table?region=eu-west-1"
+        raise ValueError(f"a table behind DAX is written {example}")
+    seconds, fresh = options.get("item_ttl", str(DAX_ITEM_SECONDS)), options.get("fresh", "own")
+    if not seconds.isascii() or not seconds.isdigit():
+        raise ValueError(f"item_ttl is for how many seconds the cluster keeps an item, got {seconds!r}")
+    if fresh not in ("own", "all"):
+        raise ValueError(f"fresh is own or all: whose writes a read has at once, got {fresh!r}")
+    cluster = f"{url.scheme}://{url.hostname}:{url.port or DAX_PORTS[url.scheme]}"
+    table = DynamoDbTable(name, options.get("region"), options.get("endpoint"))
+    return DaxTable(cluster, table, int(seconds), fresh == "all")
+
+
+def _options(url: SplitResult, known: frozenset[str], what: str) -> dict[str, str]:
+    options = dict(parse_qsl(url.query, strict_parsing=bool(url.query)))
+    if unknown := options.keys() - known:
+        *others, last = sorted(known, key=["region", "endpoint", "item_ttl", "fresh"].index)
+        raise ValueError(
+            f"{sorted(unknown)[0]!r} is not an option of a {url.scheme}:// {what}; {', '.join(others)} and {last} are"
+        )
+    return options
 
 
 def _path(url: SplitResult) -> Path | None:

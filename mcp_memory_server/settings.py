@@ -47,7 +47,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
     table: Annotated[str, _form(parse_table)] = Field(
-        default="sqlite:", description="Where memory is kept: sqlite:///path/to/file or dynamodb://table?region=…"
+        default="sqlite:",
+        description="Where memory is kept: sqlite:///path/to/file, dynamodb://table?region=… or dax://cluster/table?region=…",
     )
     # An address may hold a password, so these are not shown.
     sessions: Annotated[str, _form(parse_sessions)] = Field(

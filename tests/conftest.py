@@ -10,6 +10,7 @@ import pytest
 
 from mcp_memory_server.adapters.tiktoken.token_counter import load_exact
 from tests.clock import FakeClock
+from tests.dax_server.running import DaxCluster, dax_cluster
 from tests.engines.install import EngineMissingError
 from tests.engines.servers import RedisServer, dynamodb_local, moto_server, redis_cluster, redis_server
 
@@ -78,6 +79,20 @@ def dynamodb_local_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def moto_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with _or_skipped(moto_server, tmp_path_factory.mktemp("moto") / "log") as endpoint:
         yield endpoint
+
+
+@pytest.fixture(scope="session")
+def shared_dax(dynamodb_local_endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaxCluster]:
+    """Two nodes over DynamoDB Local that know at once what the other one learned."""
+    with dax_cluster(dynamodb_local_endpoint, tmp_path_factory.mktemp("dax") / "log", "--nodes", "2") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def own_dax(dynamodb_local_endpoint: str, tmp_path: Path) -> Iterator[DaxCluster]:
+    """Two nodes that this test may stop."""
+    with dax_cluster(dynamodb_local_endpoint, tmp_path / "dax.log", "--nodes", "2") as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.version import __version__
-from mcp_memory_server.wiring import describe_table, open_memory, vector_index_misfit
+from mcp_memory_server.wiring import check_cluster, describe_table, open_memory, vector_index_misfit
 
 OWNER_ONLY = "600"
 
@@ -46,6 +46,7 @@ async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     try:
         async with open_memory(settings) as memory:
             findings.append(await _timed("probe", lambda: _probe(memory)))
+            findings += await _cluster(settings)
             findings += [await _timed("sessions", lambda: _sessions(memory, settings)), await _undelivered(memory)]
         if findings[2].ok:  # one that does not answer would only be waited for again
             findings += _table(settings, dict(await describe_table(settings)))
@@ -107,6 +108,16 @@ async def _sessions(memory: Memory, settings: Settings) -> str:
             where = "Redis"  # without its address, which may hold a password
     await memory.states.read(Scope(f"doctor-{secrets.token_hex(6)}", "probe"))
     return f"kept at hand in {where}, which answered"
+
+
+async def _cluster(settings: Settings) -> list[Finding]:
+    """Ask the cluster before the table, if there is one: everything else works without it."""
+    try:
+        cluster = await check_cluster(settings)
+    except UnavailableError as error:
+        advice = "memory works without it, only slower; check its address, its security group and its certificate"
+        return [Finding("cluster", ok=False, found=str(error), advice=advice)]
+    return [] if cluster is None else [Finding("cluster", ok=True, found=f"{cluster} answered")]
 
 
 async def _undelivered(memory: Memory) -> Finding:

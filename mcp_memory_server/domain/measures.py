@@ -1,6 +1,7 @@
 """What is measured: every metric by its name, and the limit beyond which somebody should look.
 
-Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis) and ``result``.
+Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis), ``result`` and
+``path`` (cluster, silent, fallback, table).
 """
 
 from dataclasses import dataclass
@@ -137,6 +138,36 @@ FOREIGN_VECTORS = Measure(
     alarm=Alarm("count a minute", ">", 0, minutes=0),
 )
 
+DAX_REQUESTS = Measure(
+    "dax.requests",
+    Kind.COUNTER,
+    "{request}",
+    "Requests that the DAX cluster answered, or did not (silent), those made past it, and those that go around it.",
+    ("operation", "path"),
+)
+DAX_LATENCY = Measure(
+    "dax.request_latency_ms",
+    Kind.HISTOGRAM,
+    "ms",
+    "How long a request took on each of these paths, failed ones too.",
+    ("operation", "path"),
+    buckets=LATENCY_BUCKETS,
+)
+DAX_ITEM_READS = Measure(
+    "dax.item_cache_reads",
+    Kind.COUNTER,
+    "{read}",
+    "Reads from the item cache of DAX: a hit cost the table nothing.",
+    ("result",),
+)
+DAX_CACHE_HIT_RATE = Measure(
+    "dax.cache_hit_rate",
+    Kind.GAUGE,
+    "%",
+    "How many percent of the reads from the item cache of the last five minutes were hits.",
+    alarm=Alarm("value", "<", 60),
+)
+
 MEASURES = (
     READ_LATENCY,
     WRITE_LATENCY,
@@ -151,6 +182,10 @@ MEASURES = (
     SALTED_SESSIONS,
     THROTTLED,
     FOREIGN_VECTORS,
+    DAX_REQUESTS,
+    DAX_LATENCY,
+    DAX_ITEM_READS,
+    DAX_CACHE_HIT_RATE,
 )
 
 

@@ -58,9 +58,15 @@ class Talks:
 class KnownMemories:
     """The memories of the users seen last. Shared by the services that read, from any event loop."""
 
-    def __init__(self, table: ItemTable, model: str | None = None) -> None:
-        """``model`` is the one whose vectors are read along."""
+    def __init__(self, table: ItemTable, model: str | None = None, *, near: ItemTable | None = None) -> None:
+        """``model`` is the one whose vectors are read along; ``near`` the same table, whose point reads may be cached.
+
+        The one read of every recall is the user's stamp. It may come from a cache: that has the writes of this process,
+        and without somebody else's of the last moment it only shows the memories of a moment ago. What the stamp says
+        was changed is read from the table itself: an older copy of it would be taken for the newest for good.
+        """
         self._table = table
+        self._near = near or table
         self._model = model
         self._kept: OrderedDict[str, tuple[Known, Talks]] = OrderedDict()
         self._memories_kept = 0
@@ -74,7 +80,7 @@ class KnownMemories:
     async def with_talks(self, scope: Scope) -> tuple[Known, Talks]:
         """Return what is known, and what was announced about the user's sessions since they were first looked at."""
         serial = next(self._serials)
-        profile = await self._table.get(keys.profile_key(scope))
+        profile = await self._near.get(keys.profile_key(scope))
         # The stamp is read before the memories: they may be newer than it says, never older.
         stamp = stamp_from(profile)
         kept = self._recall(scope.user_id)

@@ -26,7 +26,15 @@ from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_be
 from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedder
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
 from mcp_memory_server.wiring.searching import Searching, searching_over
-from mcp_memory_server.wiring.tables import create_table, delete_table, describe_table, open_table, vector_index_misfit
+from mcp_memory_server.wiring.tables import (
+    check_cluster,
+    create_table,
+    delete_table,
+    describe_table,
+    near_reads,
+    open_table,
+    vector_index_misfit,
+)
 from mcp_memory_server.wiring.vector_index import open_vector_index
 
 if TYPE_CHECKING:
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BesideTheTable",
+    "check_cluster",
     "count_tokens",
     "create_table",
     "delete_table",
@@ -67,7 +76,7 @@ async def open_memory(
     settings = settings or read_settings()
     embedder = await open_embedder(settings)
     vectors = open_vector_index(settings, embedder, metrics)
-    table = await open_table(settings, now=now)
+    table = await open_table(settings, now=now, metrics=metrics)
     opened: list[BesideTheTable] = []
 
     def beside() -> BesideTheTable:
@@ -75,11 +84,21 @@ async def open_memory(
         return opened[-1] if metrics is None else measured_sessions(settings, opened[-1], metrics)
 
     try:
-        items = table if metrics is None else measured_table(settings, table, metrics)
+        items, near = table, near_reads(settings, table)
+        if metrics is not None:
+            items, near = (measured_table(settings, one, metrics) for one in (items, near))
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
         lists_late = not isinstance(parse_table(settings.table), SqliteTable)
         running = _running(
-            items, beside, embedder, vectors, now=now, metrics=metrics, at_once=at_once, lists_late=lists_late
+            items,
+            beside,
+            embedder,
+            vectors,
+            near=near,
+            now=now,
+            metrics=metrics,
+            at_once=at_once,
+            lists_late=lists_late,
         )
         async with running as memory:
             yield memory
@@ -102,10 +121,17 @@ async def running(
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None = None,
     embedder: Embedder | None = None,
+    near: ItemTable | None = None,
 ) -> AsyncGenerator[Memory]:
-    """Run the services over stores that are open already. At the end they finish their work; the stores stay open."""
+    """Run the services over stores that are open already. At the end they finish their work; the stores stay open.
+
+    ``near`` is the same table for reads that may come from a cache.
+    """
     embedder = embedder or built_in_embedder()
-    async with _running(table, lambda: beside, embedder, now=now, monotonic=monotonic, metrics=metrics) as memory:
+    services = _running(
+        table, lambda: beside, embedder, near=near or table, now=now, monotonic=monotonic, metrics=metrics
+    )
+    async with services as memory:
         yield memory
 
 
@@ -143,13 +169,14 @@ async def _running(
     embedder: Embedder | None,
     vectors: VectorIndex | None = None,
     *,
+    near: ItemTable,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None,
     at_once: bool = False,
     lists_late: bool = True,
 ) -> AsyncGenerator[Memory]:
-    searching = searching_over(table, embedder, now, vectors, metrics, lists_late=lists_late)
+    searching = searching_over(table, embedder, now, vectors, metrics, near=near, lists_late=lists_late)
     sessions = _Sessions(table, beside, searching, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong
         sessions().delivery.wake()

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from mcp_memory_server.addresses import (
+    DaxTable,
     DynamoDbTable,
     LocalFile,
     Nowhere,
@@ -100,7 +101,7 @@ def _name(settings: Settings) -> str:
     match parse_table(settings.table):
         case SqliteTable(path):
             named = f"sqlite {path}"
-        case DynamoDbTable(name, region):
+        case DynamoDbTable(name, region) | DaxTable(_, DynamoDbTable(name, region)):
             named = f"dynamodb {region} {name}"
     return sha256(named.encode()).hexdigest()[:NAME_LENGTH]
 

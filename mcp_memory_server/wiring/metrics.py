@@ -4,12 +4,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mcp_memory_server.addresses import RedisStore, SqliteTable, parse_sessions, parse_table
+from mcp_memory_server.addresses import DaxTable, DynamoDbTable, RedisStore, SqliteTable, parse_sessions, parse_table
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.beside import BesideTheTable
 from mcp_memory_server.wiring.packages import missing_package
+
+_ENGINES = {SqliteTable: "sqlite", DynamoDbTable: "dynamodb", DaxTable: "dax"}
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,7 @@ def measured_table(settings: Settings, table: ItemTable, metrics: Metrics) -> It
     """Return the table, with every call to it measured."""
     from mcp_memory_server.adapters.opentelemetry.item_table import MeasuredItemTable
 
-    engine = "sqlite" if isinstance(parse_table(settings.table), SqliteTable) else "dynamodb"
-    return MeasuredItemTable(table, metrics, engine=engine)
+    return MeasuredItemTable(table, metrics, engine=_ENGINES[type(parse_table(settings.table))])
 
 
 def measured_sessions(settings: Settings, beside: BesideTheTable, metrics: Metrics) -> BesideTheTable:

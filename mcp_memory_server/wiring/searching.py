@@ -44,16 +44,20 @@ def searching_over(
     vectors: VectorIndex | None = None,
     metrics: Metrics | None = None,
     *,
+    near: ItemTable | None = None,
     lists_late: bool = True,
 ) -> Searching:
-    """Put it together over a table, a model and a vector index that are open already."""
+    """Put it together over a table, a model and a vector index that are open already.
+
+    ``near`` is the same table for reads that may come from a cache.
+    """
     embeddings, background = Embeddings(embedder, enter_turns=vectors is not None), Background()
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
     searchable = SearchableMemories(new_search_index, turns, reembedding, background, now, lists_late=lists_late)
     return Searching(
         embeddings,
-        KnownMemories(table, embeddings.model),
+        KnownMemories(table, embeddings.model, near=near),
         turns,
         searchable,
         NearbyTurns(searchable, turns, vectors, embeddings.model, metrics),

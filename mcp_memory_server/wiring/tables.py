@@ -3,12 +3,13 @@
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from mcp_memory_server.addresses import DynamoDbTable, Nowhere, SqliteTable, parse_table, parse_vector_index
+from mcp_memory_server.addresses import DaxTable, DynamoDbTable, Nowhere, SqliteTable, parse_table, parse_vector_index
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.embeddings import open_embedder
 from mcp_memory_server.wiring.packages import missing_package
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_memory_server.adapters.dynamodb.vector_index_shape import VectorIndexShape
 
 
-async def open_table(settings: Settings, *, now: Callable[[], datetime]) -> ItemTable:
+async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics: Metrics | None = None) -> ItemTable:
     """Open the table that the settings name. Whoever opens it closes it."""
     match parse_table(settings.table):
         case SqliteTable(path):
@@ -32,6 +33,48 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime]) -> Item
             except ModuleNotFoundError as error:
                 raise missing_package("dynamodb", error) from error
             return open_dynamodb(name, region=region, endpoint=endpoint, now=now)
+        case DaxTable(cluster, table, item_seconds):
+            try:
+                from mcp_memory_server.adapters.dynamodb.dax_item_table import open_dax
+            except ModuleNotFoundError as error:
+                raise missing_package("dax", error) from error
+            return open_dax(
+                cluster,
+                table.name,
+                region=table.region,
+                endpoint=table.endpoint,
+                item_ttl=timedelta(seconds=item_seconds),
+                metrics=metrics,
+                now=now,
+            )
+
+
+def near_reads(settings: Settings, table: ItemTable) -> ItemTable:
+    """Return the table for reads that may come from a cache in front of it; the table itself if there is none."""
+    match parse_table(settings.table):
+        case DaxTable(fresh_for_all=False):
+            from mcp_memory_server.adapters.dynamodb.dax_item_table import DaxItemTable
+
+            return table.near() if isinstance(table, DaxItemTable) else table
+        case _:
+            return table
+
+
+async def check_cluster(settings: Settings) -> str | None:
+    """Return the cluster that the settings name, after it answered; None if they name none.
+
+    Raises:
+        TableUnavailableError: It does not answer.
+    """
+    match parse_table(settings.table):
+        case DaxTable(cluster, table):
+            from mcp_memory_server.adapters.dynamodb import cluster as dax
+            from mcp_memory_server.adapters.dynamodb.item_table import DEADLINE
+
+            await dax.check_cluster(cluster, region=table.region, deadline=DEADLINE)
+            return cluster
+        case _:
+            return None
 
 
 async def create_table(settings: Settings, progress: Callable[[str], None]) -> Mapping[str, object]:
@@ -52,7 +95,7 @@ async def describe_table(settings: Settings) -> Mapping[str, object]:
             from mcp_memory_server.adapters.sqlite.description import describe_file
 
             return asdict(await describe_file(path))
-        case DynamoDbTable():
+        case DynamoDbTable() | DaxTable():
             table = _dynamodb_only(settings)
             from mcp_memory_server.adapters.dynamodb import tables
 
@@ -91,7 +134,8 @@ async def _vector_index(settings: Settings) -> "VectorIndexShape | None":
 
 def _dynamodb_only(settings: Settings) -> DynamoDbTable:
     match parse_table(settings.table):
-        case DynamoDbTable() as table:
+        # DAX knows nothing of the table itself.
+        case (DynamoDbTable() as table) | DaxTable(table=table):
             try:
                 importlib.import_module("boto3")
             except ModuleNotFoundError as error:

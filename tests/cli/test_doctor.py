@@ -138,3 +138,17 @@ def test_a_dynamodb_table_that_is_not_there_is_told_with_the_command_that_makes_
 
     assert checked.code == 1
     assert "tables create" in checked.out
+
+
+def test_a_cluster_that_does_not_answer_is_found_although_everything_works_without_it(
+    run: Run, moto_endpoint: str
+) -> None:
+    address = f"dax://127.0.0.1:{free_port()}/doctor-dax?region=eu-west-1&endpoint={moto_endpoint}"
+    run("tables", "create", "--table", address)
+
+    checked = run("doctor", "--table", address)
+
+    assert checked.code == 1
+    assert "wrote, recalled and forgot a memory" in lines(checked.out)["probe"]
+    assert "does not answer" in lines(checked.out)["cluster"]
+    assert "only slower" in checked.out

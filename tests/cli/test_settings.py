@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from mcp_memory_server import ConfigurationError, Scope, Settings
-from mcp_memory_server.addresses import DynamoDbTable, SqliteTable, parse_table
+from mcp_memory_server.addresses import DaxTable, DynamoDbTable, SqliteTable, parse_table
 from mcp_memory_server.settings import read_settings
 
 
@@ -51,6 +51,21 @@ def test_a_dynamodb_table_has_a_name_and_perhaps_a_region_and_an_endpoint(text: 
 
 
 @pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("dax://cluster/memory", DaxTable("dax://cluster:8111", DynamoDbTable("memory"))),
+        ("daxs://cluster/memory", DaxTable("daxs://cluster:9111", DynamoDbTable("memory"))),
+        (
+            "dax://my.dax.eu-west-1.amazonaws.com:8112/memory?region=eu-west-1&item_ttl=60&fresh=all",
+            DaxTable("dax://my.dax.eu-west-1.amazonaws.com:8112", DynamoDbTable("memory", "eu-west-1"), 60, True),
+        ),
+    ],
+)
+def test_a_table_behind_dax_has_a_cluster_too(text: str, table: DaxTable) -> None:
+    assert parse_table(text) == table
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "sqlite:///path/to/file or dynamodb://"),
@@ -62,6 +77,11 @@ def test_a_dynamodb_table_has_a_name_and_perhaps_a_region_and_an_endpoint(text: 
         ("dynamodb://memory/other", "dynamodb://table?region=eu-west-1"),
         ("dynamodb://memory?regoin=eu-west-1", "'regoin' is not an option"),
         ("dynamodb://memory?region", "bad query field"),
+        ("dax://cluster:8111", "dax://cluster:8111/table?region=eu-west-1"),
+        ("daxs://user:secret@cluster/memory", "daxs://cluster:9111/table?region=eu-west-1"),
+        ("dax://cluster/memory?ttl=60", "region, endpoint, item_ttl and fresh are"),
+        ("dax://cluster/memory?item_ttl=a minute", "how many seconds"),
+        ("dax://cluster/memory?fresh=yes", "own or all"),
     ],
 )
 def test_anything_else_is_refused_with_what_would_be_right(text: str, words: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import boto3
 
+from mcp_memory_server.adapters.dynamodb.dax_item_table import open_dax
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.adapters.dynamodb.tables import create_table
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
@@ -42,6 +43,20 @@ class DynamoDbAddress:
 
     async def open(self, now: Now) -> ItemTable:
         return open_dynamodb(self.table, endpoint=self.endpoint, deadline=PATIENCE, now=now)
+
+
+@dataclass(frozen=True)
+class DaxAddress:
+    """A table behind a cluster. ``near`` opens it so that point reads come from the item cache."""
+
+    cluster: str
+    endpoint: str
+    table: str
+    near: bool = False
+
+    async def open(self, now: Now) -> ItemTable:
+        table = open_dax(self.cluster, self.table, endpoint=self.endpoint, deadline=PATIENCE, now=now)
+        return table.near() if self.near else table
 
 
 class DynamoDbTables:

@@ -12,7 +12,7 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
-from tests.contract.addresses import Address, DynamoDbTables, SqliteAddress
+from tests.contract.addresses import Address, DaxAddress, DynamoDbTables, SqliteAddress
 from tests.contract.outbox_stores import (
     LetterStore,
     OutboxStore,
@@ -23,10 +23,27 @@ from tests.contract.outbox_stores import (
 )
 from tests.contract.session_stores import RedisStore, SessionStore, SqliteStore, new_scope
 
-ENGINES = ("sqlite", "dynamodb-local", "moto")
+ENGINES = ("sqlite", "dynamodb-local", "moto", "dax")
+SLOW_THROUGH_DAX = {
+    "test_conversations_on_every_engine",
+    "test_item_table_index",
+    "test_item_table_model",
+    "test_item_table_pages",
+    "test_item_table_query",
+    "test_item_table_values",
+}
+"""What mostly goes around the cluster, or has very many cases."""
 SESSION_ENGINES = ("sqlite", "redis", "redis-cluster")
 OUTBOX_ENGINES = ("sqlite", "redis", "redis-cluster")
 LETTER_ENGINES = ("sqlite", "sqs")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        called_with = getattr(item, "callspec", None)
+        if item.path.stem in SLOW_THROUGH_DAX and called_with and called_with.params.get("table_address") == "dax":
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +62,12 @@ def moto_tables(moto_endpoint: str) -> Iterator[DynamoDbTables]:
 def table_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
     if request.param == "sqlite":
         yield SqliteAddress(tmp_path / "memory.db")
+        return
+    if request.param == "dax":
+        cluster = request.getfixturevalue("shared_dax")
+        local: DynamoDbTables = request.getfixturevalue("dynamodb_local_tables")
+        with local.fresh() as behind:
+            yield DaxAddress(cluster.url, behind.endpoint, behind.table, near=True)
         return
     tables: DynamoDbTables = request.getfixturevalue(f"{request.param.replace('-', '_')}_tables")
     with tables.fresh() as address:

@@ -11,9 +11,10 @@ from mcp_memory_server.domain.turns import Role, Turn, View
 from mcp_memory_server.domain.ulids import ulid_after
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.services.stored_turns import StoredTurns
-from tests.contract.addresses import DynamoDbTables, utc_now
+from tests.contract.addresses import Address, utc_now
 
-pytestmark = pytest.mark.anyio
+ENGINES = ["dynamodb-local", pytest.param("dax", marks=pytest.mark.slow)]
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("table_address", ENGINES, indirect=True)]
 
 CHAT = Scope("anna", "the whole town")
 WRITERS = 8
@@ -22,14 +23,13 @@ MOST_PARTITIONS = 10
 
 
 @pytest.fixture
-async def tables(dynamodb_local_tables: DynamoDbTables) -> AsyncIterator[list[ItemTable]]:
+async def tables(table_address: Address) -> AsyncIterator[list[ItemTable]]:
     """The same table, opened by each process for itself."""
-    with dynamodb_local_tables.fresh() as address:
-        async with AsyncExitStack() as opened:
-            tables = [await address.open(utc_now) for _ in range(WRITERS + 1)]
-            for table in tables:
-                opened.push_async_callback(table.close)
-            yield tables
+    async with AsyncExitStack() as opened:
+        tables = [await table_address.open(utc_now) for _ in range(WRITERS + 1)]
+        for table in tables:
+            opened.push_async_callback(table.close)
+        yield tables
 
 
 async def _write(stored: StoredTurns, name: int) -> list[str]:

@@ -11,7 +11,10 @@ from mcp_memory_server.ports.item_table import ItemTable
 from tests.contract.test_item_table_write_at_once import state
 
 # moto checks a condition and writes in two steps, so it has no place here.
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("table_address", ["sqlite", "dynamodb-local"], indirect=True)]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.parametrize("table_address", ["sqlite", "dynamodb-local", "dax"], indirect=True),
+]
 
 PK = "USER#anna"
 KEY = Key(PK, "a")

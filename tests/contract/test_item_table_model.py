@@ -21,7 +21,7 @@ from tests.contract.table_model import Row, TableModel
 R = TypeVar("R")
 
 SORT_KEYS = ["a", "a#1", "a#2", "a$", "b", "é", "\ufb01", "🦊"]
-SLOW_ENGINES = {"dynamodb-local": 40, "moto": 8}  # examples; a request takes them 4 and 20 ms
+SLOW_ENGINES = {"dynamodb-local": 40, "moto": 8, "dax": 8}  # examples; a request takes them 4 to 20 ms
 
 operations = st.uuids(version=4).map(str)
 sort_keys = st.sampled_from(SORT_KEYS)

@@ -14,7 +14,8 @@ from mcp_memory_server.ports.item_table import ItemTable
 from tests.contract.addresses import Address, utc_now
 
 # moto checks a condition and writes in two steps: such races have no single winner there.
-pytestmark = pytest.mark.parametrize("table_address", ["sqlite", "dynamodb-local"], indirect=True)
+ENGINES = ["sqlite", "dynamodb-local", pytest.param("dax", marks=pytest.mark.slow)]
+pytestmark = pytest.mark.parametrize("table_address", ENGINES, indirect=True)
 
 ROUNDS = 500
 WAIT_SECONDS = 60

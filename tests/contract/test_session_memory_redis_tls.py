@@ -1,20 +1,17 @@
 """rediss:// speaks TLS, and only with a server whose certificate it trusts."""
 
 import asyncio
-import ipaddress
 import ssl
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_memory_server.adapters.redis.session_memory import open_redis
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import CacheUnavailableError
 from tests.contract.session_stores import AT_ONCE, EPOCH, PATIENCE, append, begin, served, watching
+from tests.engines.certificates import certificate_for
 from tests.engines.servers import RedisServer
 from tests.engines.tcp_proxy import TcpProxy
 
@@ -23,24 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A certificate for 127.0.0.1, signed by itself, with its key in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path / "redis.pem"
-    plain = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path.write_bytes(plain + made.public_bytes(serialization.Encoding.PEM))
-    return path
+    return certificate_for("127.0.0.1", tmp_path / "redis.pem")
 
 
 def tls_with(certificate: Path) -> ssl.SSLContext:

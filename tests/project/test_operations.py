@@ -26,17 +26,17 @@ def names_on_the_page() -> set[str]:
     page = PrometheusPage()
     for measure in MEASURES:
         page.metrics.record(measure, 1, **dict.fromkeys(measure.labels, "x"))
-    return set(re.findall(r"^(memory_\w+)", page.render().decode(), re.MULTILINE))
+    return set(re.findall(r"^((?:memory|dax)_\w+)", page.render().decode(), re.MULTILINE))
 
 
 def test_the_table_names_every_measure_with_its_unit_its_labels_and_its_alarm() -> None:
-    told = [line for line in OPERATIONS.splitlines() if line.startswith("| `memory.")]
+    told = [line for line in OPERATIONS.splitlines() if line.startswith(("| `memory.", "| `dax."))]
 
     assert told == [row(measure) for measure in MEASURES]
 
 
 def test_every_name_in_a_query_is_one_that_prometheus_gets() -> None:
-    queried = set(re.findall(r"\bmemory_\w+", OPERATIONS))
+    queried = set(re.findall(r"\b(?:memory|dax)_\w+", OPERATIONS))
 
     assert queried - names_on_the_page() == set()
 

@@ -1,18 +1,57 @@
-"""A memory on a real file, and ways to open the same file as another process would."""
+"""A memory on a real table, and ways to open the same table as another process would.
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+The table is a file. The tests of what is kept in it also run through a DAX cluster, where each file stands for a table:
+among the slow ones, but for a few.
+"""
+
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, closing
 from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
+from mcp_memory_server.adapters.dynamodb.dax_item_table import DaxItemTable
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
+from tests.contract.addresses import Address, DaxAddress, DynamoDbTables, SqliteAddress
 
 OpenMemory = Callable[[Path], Awaitable[Memory]]
+OpenTable = Callable[[Path], Awaitable[ItemTable]]
+
+THROUGH_DAX = {
+    "test_chat_races",
+    "test_chats",
+    "test_conversations",
+    "test_facts",
+    "test_forgetting",
+    "test_hot_conversations",
+    "test_known_memories",
+    "test_notes",
+    "test_preferences",
+    "test_recall",
+    "test_repeated_operations",
+    "test_replacing_facts",
+    "test_stored_turns",
+    "test_tool_log",
+}
+QUICK_THROUGH_DAX = {"test_preferences", "test_known_memories"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    module = metafunc.definition.path.stem
+    if module in THROUGH_DAX and "table_at" in metafunc.fixturenames:
+        marks = () if module in QUICK_THROUGH_DAX else pytest.mark.slow
+        metafunc.parametrize("table_at", ["sqlite", pytest.param("dax", marks=marks)], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def dax_tables(dynamodb_local_endpoint: str) -> Iterator[DynamoDbTables]:
+    with closing(DynamoDbTables(dynamodb_local_endpoint)) as tables:
+        yield tables
 
 
 @pytest.fixture
@@ -21,14 +60,44 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def open_file(clock: FakeClock) -> AsyncIterator[OpenMemory]:
-    """Open a file with connections and copies of its own, as a second process would have them."""
+def table_at(request: pytest.FixtureRequest) -> Iterator[Callable[[Path], Address]]:
+    """Tell where the table of a path lies: the same for the same path."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        yield SqliteAddress
+        return
+    cluster, tables = request.getfixturevalue("shared_dax"), request.getfixturevalue("dax_tables")
+    with ExitStack() as made:
+
+        @functools.cache
+        def behind_dax(_: Path) -> Address:
+            behind = made.enter_context(tables.fresh())
+            return DaxAddress(cluster.url, behind.endpoint, behind.table)
+
+        yield behind_dax
+
+
+@pytest.fixture
+async def open_table(table_at: Callable[[Path], Address], clock: FakeClock) -> AsyncIterator[OpenTable]:
+    """Open a table with connections of its own, as a second process would have them."""
+    async with AsyncExitStack() as opened:
+
+        async def open_one(path: Path) -> ItemTable:
+            table = await table_at(path).open(clock)
+            opened.push_async_callback(table.close)
+            return table
+
+        yield open_one
+
+
+@pytest.fixture
+async def open_file(open_table: OpenTable, clock: FakeClock) -> AsyncIterator[OpenMemory]:
+    """Open a memory with connections and copies of its own, as a second process would have them."""
     async with AsyncExitStack() as opened:
 
         async def open_one(path: Path) -> Memory:
-            table = await SqliteItemTable.open(path, now=clock)
-            opened.push_async_callback(table.close)
-            return await opened.enter_async_context(running(table, now=clock))
+            table = await open_table(path)
+            near = table.near() if isinstance(table, DaxItemTable) else None
+            return await opened.enter_async_context(running(table, now=clock, near=near))
 
         yield open_one
 

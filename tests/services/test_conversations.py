@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.transcripts import TranscribedTurn, transcript_from
 from mcp_memory_server.domain.turns import LIFE, NewTurn, Role, View
@@ -18,7 +17,7 @@ from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 from mcp_memory_server.services.conversations import Conversations
 from mcp_memory_server.wiring import BesideTheTable, running
 from tests.clock import FakeClock
-from tests.services.conftest import OpenMemory
+from tests.services.conftest import OpenMemory, OpenTable
 from tests.services.watched_table import WatchedTable
 
 pytestmark = pytest.mark.anyio
@@ -41,10 +40,8 @@ FULL = NewTurn(
 
 
 @pytest.fixture
-async def watched(path: Path, clock: FakeClock) -> AsyncIterator[WatchedTable]:
-    table = WatchedTable(await SqliteItemTable.open(path, now=clock))
-    yield table
-    await table.close()
+async def watched(path: Path, open_table: OpenTable) -> WatchedTable:
+    return WatchedTable(await open_table(path))
 
 
 @pytest.fixture
@@ -54,12 +51,10 @@ async def service(watched: WatchedTable, clock: FakeClock) -> AsyncIterator[Conv
 
 
 @pytest.fixture
-async def other(path: Path, clock: FakeClock) -> AsyncIterator[Conversations]:
+async def other(path: Path, open_table: OpenTable, clock: FakeClock) -> AsyncIterator[Conversations]:
     """The same conversations, as another process sees them."""
-    table = await SqliteItemTable.open(path, now=clock)
-    async with running(table, BesideTheTable(), now=clock) as memory:
+    async with running(await open_table(path), BesideTheTable(), now=clock) as memory:
         yield memory.conversations
-    await table.close()
 
 
 def said(text: str) -> NewTurn:
@@ -213,7 +208,7 @@ async def test_forgetting_a_user_takes_every_conversation_along(open_file: OpenM
     assert removed == 3 + 3 + 1 + 2 + 1  # turns, counters, the long turn and its two parts, and the stamp
     assert (await memory.conversations.load(CHAT)).turns == ()
     assert [turn.content for turn in (await memory.conversations.load(Scope("bo", "chat 1"))).turns] == ["Of bo"]
-    assert b"xylophone" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert b"xylophone" not in b"".join(file.read_bytes() for file in path.parent.glob("*"))
 
 
 async def test_forgetting_a_user_ends_although_the_index_lists_an_expired_session(

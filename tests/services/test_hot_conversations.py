@@ -2,14 +2,12 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.tallies import COUNTED_AFTER_SECONDS
 from mcp_memory_server.domain.turns import Role, Turn, View
@@ -19,6 +17,7 @@ from mcp_memory_server.services.erasure import Elsewhere, Erasure
 from mcp_memory_server.services.stored_turns import StoredTurns
 from mcp_memory_server.wiring.searching import searching_over
 from tests.clock import FakeClock
+from tests.services.conftest import OpenTable
 from tests.services.turns import CHAT, Faults, Moments, Speaker, put
 
 pytestmark = pytest.mark.anyio
@@ -41,10 +40,8 @@ class SilentPartitions(Faults):
 
 
 @pytest.fixture
-async def table(path: Path, clock: FakeClock) -> AsyncIterator[SilentPartitions]:
-    opened = await SqliteItemTable.open(path, now=clock)
-    yield SilentPartitions(opened)
-    await opened.close()
+async def table(path: Path, open_table: OpenTable) -> SilentPartitions:
+    return SilentPartitions(await open_table(path))
 
 
 @pytest.fixture
@@ -297,7 +294,7 @@ async def test_forgetting_a_user_takes_every_partition_along(
     assert removed == 30 + 3 + 3 * 2 + 1 + 1  # short turns, long ones, their parts, the counters and the stamp
     assert await places(table) == {}
     assert (await stored.last(bo, 5, View.CONTEXT)).turn_count == 1
-    assert b"xylophone" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert b"xylophone" not in b"".join(file.read_bytes() for file in path.parent.glob("*"))
 
 
 async def test_a_hot_session_that_was_erased_is_found_whole_when_it_goes_on(

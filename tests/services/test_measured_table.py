@@ -157,14 +157,18 @@ async def test_a_session_store_that_does_not_answer_is_counted_as_an_error(
     assert labels(reader, measures.READ_LATENCY) == [("read_state", "redis", "unavailable")]
 
 
+@pytest.mark.parametrize(
+    ("reads", "rate_of_hits"),
+    [(SESSION_COPY_READS, measures.CACHE_HIT_RATE), (measures.DAX_ITEM_READS, measures.DAX_CACHE_HIT_RATE)],
+)
 def test_the_rate_of_hits_follows_from_the_counted_reads(
-    metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader
+    metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader, reads: measures.Measure, rate_of_hits: measures.Measure
 ) -> None:
     for result in ("hit", "hit", "miss", "hit"):
-        metrics.record(SESSION_COPY_READS, 1, result=result)
+        metrics.record(reads, 1, result=result)
 
-    (rate,) = points(reader, measures.CACHE_HIT_RATE)
-    counted = {point.attributes["result"]: point.value for point in points(reader, SESSION_COPY_READS)}
+    (rate,) = points(reader, rate_of_hits)
+    counted = {point.attributes["result"]: point.value for point in points(reader, reads)}
     assert rate.value == 75
     assert counted == {"hit": 3, "miss": 1}
 

@@ -2,14 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.items import Key, Put, Update
 from mcp_memory_server.domain.tallies import COUNTED_AFTER_SECONDS
 from mcp_memory_server.domain.turns import LIFE, Role, Turn, View
@@ -18,6 +16,7 @@ from mcp_memory_server.errors import ConflictError, InvalidRequestError, TableUn
 from mcp_memory_server.schema.turn_records import meta_key, session_partition
 from mcp_memory_server.services.stored_turns import StoredTurns
 from tests.clock import FakeClock
+from tests.services.conftest import OpenTable
 from tests.services.turns import CHAT, Faults, Moments, Speaker, put
 
 pytestmark = pytest.mark.anyio
@@ -27,10 +26,8 @@ LOST = TableUnavailableError("no answer")
 
 
 @pytest.fixture
-async def table(path: Path, clock: FakeClock) -> AsyncIterator[Faults]:
-    opened = await SqliteItemTable.open(path, now=clock)
-    yield Faults(opened)
-    await opened.close()
+async def table(path: Path, open_table: OpenTable) -> Faults:
+    return Faults(await open_table(path))
 
 
 @pytest.fixture

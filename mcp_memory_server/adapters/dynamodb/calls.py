@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -49,6 +49,9 @@ class RefusedError(Exception):
         """An earlier attempt of the same request got no answer, and may have been carried out."""
 
 
+Attempt = Callable[[str, Mapping[str, Any], Deadline], Awaitable[dict[str, Any]]]
+
+
 class Calls:
     """A client of one table. It is made when first used; what is open is closed by ``close``."""
 
@@ -78,18 +81,7 @@ class Calls:
             RefusedError: A condition of the request failed, or the answer is one of the codes in ``shown``.
             MemoryServerError: Anything else that will not pass, or did not pass in time.
         """
-        lost_reply = False
-        for attempt in itertools.count():
-            try:
-                return await self._attempt(operation, parameters, deadline)
-            except FOREIGN_ERRORS as error:
-                if is_failed_condition(error) or code_of(error) in shown:
-                    raise RefusedError(code_of(error), reasons_of(error), after_lost_reply=lost_reply) from error
-                if not may_pass(error):
-                    raise translated(error, self.address) from error
-                lost_reply = lost_reply or may_have_happened(error)
-                await self.pause(attempt, deadline, because=error)
-        raise AssertionError("unreachable")
+        return await self._repeat(self._attempt, operation, parameters, deadline, shown)
 
     async def pause(self, attempt: int, deadline: Deadline, because: Exception | None = None) -> None:
         """Wait before the next attempt, longer each time and never exactly as long as others wait.
@@ -105,6 +97,27 @@ class Calls:
     async def close(self) -> None:
         """Let running requests end and close the client. What hangs longer than a call may take is left behind."""
         await self._client.close(self._deadline)
+
+    async def _repeat(
+        self,
+        attempt_it: Attempt,
+        operation: str,
+        parameters: Mapping[str, Any],
+        deadline: Deadline,
+        shown: tuple[str, ...],
+    ) -> dict[str, Any]:
+        lost_reply = False
+        for attempt in itertools.count():
+            try:
+                return await attempt_it(operation, parameters, deadline)
+            except FOREIGN_ERRORS as error:
+                if is_failed_condition(error) or code_of(error) in shown:
+                    raise RefusedError(code_of(error), reasons_of(error), after_lost_reply=lost_reply) from error
+                if not may_pass(error):
+                    raise translated(error, self.address) from error
+                lost_reply = lost_reply or may_have_happened(error)
+                await self.pause(attempt, deadline, because=error)
+        raise AssertionError("unreachable")
 
     async def _attempt(self, operation: str, parameters: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         # The socket has its own timeouts, but looking up a name or a credential has none.

@@ -33,6 +33,7 @@ BOOKKEEPING = "pk, sk, version, expires_at, op, op1, op2, op3"
 
 _ABSENT = "(attribute_not_exists(pk) OR expires_at <= :now)"
 _LIVE = "(attribute_not_exists(expires_at) OR expires_at > :now)"
+_AT_MOST = "(attribute_not_exists(version) OR version <= :most)"
 _NOT_REPEATED = f"NOT ({' OR '.join(f'{name} = :op' for name in OPERATIONS)})"
 _NEXT_VERSION = "version = if_not_exists(version, :zero) + :one"
 # On the right of a SET stands what was there before it, so the ids move by one place each.
@@ -84,8 +85,11 @@ def fresh_body(write: Update) -> dict[str, Any]:
     return checked_body(write.key, {**write.set, **write.add, **after_push({}, write.push)})
 
 
-def update_parts(write: Update, operation: str, now: datetime) -> Parameters:
-    """Return the change of a live or missing item, refused when it has happened before."""
+def update_parts(write: Update, operation: str, now: datetime, *, at_most: int | None = None) -> Parameters:
+    """Return the change of a live or missing item, refused when it has happened before.
+
+    With ``at_most`` it is also refused where the item has a higher version by now.
+    """
     pushed = [pushed_name(name, place) for name in write.push for place in range(PUSHED_KEPT)]
     changes = {f"#{number}": name for number, name in enumerate([*write.set, *write.add, *write.remove, *pushed])}
     at = {name: placeholder for placeholder, name in changes.items()}
@@ -107,6 +111,9 @@ def update_parts(write: Update, operation: str, now: datetime) -> Parameters:
     ]
     values |= {":zero": {"N": "0"}, ":one": {"N": "1"}, ":none": {"NULL": True}}
     condition = _update_condition(write.expected_version, operation, now)
+    if at_most is not None and write.expected_version is None:
+        condition["ConditionExpression"] += f" AND {_AT_MOST}"
+        values[":most"] = to_attribute(at_most)
     return {
         "Key": key_attributes(write.key),
         "UpdateExpression": " ".join(f"{word} {', '.join(parts)}" for word, parts in clauses if parts),

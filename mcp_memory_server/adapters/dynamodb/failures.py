@@ -26,6 +26,7 @@ _TOO_MUCH = frozenset(
         "ProvisionedThroughputExceeded",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
+        "RequestLimitExceededException",
         "Throttling",
         "ThrottlingError",
         "ThrottlingException",
@@ -47,7 +48,7 @@ _TOO_LARGE = frozenset(
 
 def reasons_of(error: Exception) -> tuple[str, ...]:
     """Return why each write of a cancelled transaction was refused, in their order; nothing for other errors."""
-    return tuple(reason.get("Code", "None") for reason in answer_of(error).get("CancellationReasons", ()))
+    return tuple(reason.get("Code", "None") for reason in _reasons(error))
 
 
 def is_failed_condition(error: Exception) -> bool:
@@ -101,7 +102,10 @@ def _about_the_request(error: Exception) -> MemoryServerError | None:
 
 
 def _reasons(error: Exception) -> list[dict[str, str]]:
-    return answer_of(error).get("CancellationReasons", [])
+    # DAX's client has them beside the answer, in one row: a code, a message and an item for each write.
+    row = getattr(error, "cancellation_reasons", None) or []
+    told = [{"Code": code or "None", "Message": words or ""} for code, words in zip(row[::3], row[1::3], strict=True)]
+    return told or answer_of(error).get("CancellationReasons", [])
 
 
 def _status(error: Exception) -> int:

@@ -88,7 +88,7 @@ class DynamoDbItemTable:
     ) -> Mapping[Key, Item]:
         """See the port."""
         rows: dict[Key, Row] = {}
-        for some in _batches(keys, MAX_KEYS_PER_READ):
+        for some in batches(keys, MAX_KEYS_PER_READ):
             start = self._calls.start()
             rows |= await read_rows(self._calls, some, start, attributes=attributes, may_be_stale=may_be_stale)
         now = self._now()
@@ -151,7 +151,9 @@ class DynamoDbItemTable:
         operation, deadline = operation_id or uuid.uuid4().hex, self._calls.start()
         lost_reply = False
         for attempt in itertools.count():
-            request = self._request(update_parts(write, operation, self._now()), ReturnValues="ALL_NEW")
+            at_most = await self._highest_version(write, deadline, attempt)
+            parts = update_parts(write, operation, self._now(), at_most=at_most)
+            request = self._request(parts, ReturnValues="ALL_NEW")
             try:
                 return row_from((await self._calls.send("update_item", request, deadline))["Attributes"]).item()
             except RefusedError as refused:
@@ -206,7 +208,7 @@ class DynamoDbItemTable:
 
     async def delete_many(self, keys: Collection[Key]) -> None:
         """See the port."""
-        for some in _batches(keys, MAX_DELETES_PER_REQUEST):
+        for some in batches(keys, MAX_DELETES_PER_REQUEST):
             deadline = self._calls.start()
             left: Any = {self._calls.address.name: [{"DeleteRequest": {"Key": key_attributes(key)}} for key in some]}
             for attempt in itertools.count():
@@ -222,6 +224,10 @@ class DynamoDbItemTable:
     async def close(self) -> None:
         """See the port."""
         await self._calls.close()
+
+    async def _highest_version(self, write: Update, deadline: Deadline, attempt: int) -> int | None:  # noqa: ARG002
+        """Return the version from which on an update comes too late; None if it cannot."""
+        return None
 
     def _request(self, parts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         return {"TableName": self._calls.address.name, **parts, **more}
@@ -276,7 +282,8 @@ class DynamoDbItemTable:
         return row_from(request["Item"]).item()
 
 
-def _batches(keys: Collection[Key], size: int) -> list[list[Key]]:
+def batches(keys: Collection[Key], size: int) -> list[list[Key]]:
+    """Return the keys without repetitions, in lists of at most this size."""
     different = list(dict.fromkeys(keys))
     return [different[first : first + size] for first in range(0, len(different), size)]
 

@@ -7,10 +7,19 @@ from typing import TypeAlias
 from opentelemetry.metrics import Meter, MeterProvider, get_meter_provider
 
 from mcp_memory_server.domain.hit_rates import RecentReads
-from mcp_memory_server.domain.measures import CACHE_HIT_RATE, MEASURES, SESSION_COPY_READS, Kind, Measure
+from mcp_memory_server.domain.measures import (
+    CACHE_HIT_RATE,
+    DAX_CACHE_HIT_RATE,
+    DAX_ITEM_READS,
+    MEASURES,
+    SESSION_COPY_READS,
+    Kind,
+    Measure,
+)
 from mcp_memory_server.version import __version__
 
 SCOPE = "mcp_memory_server"
+_RATES = {SESSION_COPY_READS.name: CACHE_HIT_RATE, DAX_ITEM_READS.name: DAX_CACHE_HIT_RATE}
 
 Recorder: TypeAlias = Callable[[float, Mapping[str, str]], None]
 
@@ -20,7 +29,7 @@ class OpenTelemetryMetrics:
 
     def __init__(self, provider: MeterProvider, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._recent_reads = RecentReads()
+        self._recent_reads = {name: RecentReads() for name in _RATES}
         meter = provider.get_meter(SCOPE, __version__)
         self._recorders = {measure.name: _recorder(meter, measure) for measure in MEASURES}
         for measure in MEASURES:
@@ -31,9 +40,10 @@ class OpenTelemetryMetrics:
     def record(self, measure: Measure, value: float, **labels: str) -> None:
         """See the port."""
         self._recorders[measure.name](value, labels)
-        if measure is SESSION_COPY_READS:
-            rate = self._recent_reads.add(hit=labels.get("result") == "hit", seconds=self._clock())
-            self._recorders[CACHE_HIT_RATE.name](rate, {})
+        if measure.name in _RATES:
+            reads = self._recent_reads[measure.name]
+            rate = reads.add(hit=labels.get("result") == "hit", seconds=self._clock())
+            self._recorders[_RATES[measure.name].name](rate, {})
 
 
 def open_metrics() -> OpenTelemetryMetrics:

@@ -1,0 +1,69 @@
+"""Where DAX is measured: a cluster over DynamoDB Local, and memories that tell which way their requests go."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from mcp_memory_server import Memory
+from mcp_memory_server.adapters.dynamodb.dax_item_table import open_dax
+from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
+from mcp_memory_server.domain.measures import DAX_ITEM_READS, DAX_LATENCY, Measure
+from mcp_memory_server.wiring import BesideTheTable, running
+from tests.dax_server.running import DaxCluster
+
+PATIENCE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class DaxStage:
+    """The engines, and the table in them."""
+
+    cluster: DaxCluster
+    endpoint: str
+    table: str
+
+
+class Ways:
+    """Metrics that count requests by path, and what the item cache had."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[str] = Counter()
+        self.cache: Counter[str] = Counter()
+        self.seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
+
+    def record(self, measure: Measure, value: float, **labels: str) -> None:
+        if measure is DAX_LATENCY:
+            self.requests[labels["path"]] += 1
+            self.seconds[labels["operation"], labels["path"]].append(value / 1000)
+        if measure is DAX_ITEM_READS:
+            self.cache[labels["result"]] += 1
+
+    async def of(self, work: Callable[[], Awaitable[object]]) -> tuple[int, int, int]:
+        """Do it, and return how many requests went to the cluster, how many of them its cache had, and how many went
+        around it."""
+        cluster, hits, table = self.requests["cluster"], self.cache["hit"], self.requests["table"]
+        await work()
+        return self.requests["cluster"] - cluster, self.cache["hit"] - hits, self.requests["table"] - table
+
+
+@asynccontextmanager
+async def memory_through_dax(stage: DaxStage, ways: Ways, *, near: bool = True) -> AsyncGenerator[Memory]:
+    """Run a memory as one more process would, without a session memory: what is not in Redis shows."""
+    now = datetime.now(UTC)
+    table = open_dax(stage.cluster.url, stage.table, endpoint=stage.endpoint, deadline=PATIENCE, metrics=ways)
+    nearby = table.near() if near else table
+    async with running(table, BesideTheTable(), now=lambda: now, monotonic=lambda: 0.0, near=nearby) as memory:
+        yield memory
+    await table.close()
+
+
+@asynccontextmanager
+async def memory_without_dax(stage: DaxStage) -> AsyncGenerator[Memory]:
+    """Run a memory on the table alone."""
+    table = open_dynamodb(stage.table, endpoint=stage.endpoint, deadline=PATIENCE)
+    async with running(table, BesideTheTable(), monotonic=time.monotonic) as memory:
+        yield memory
+    await table.close()
