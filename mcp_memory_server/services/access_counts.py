@@ -108,7 +108,7 @@ class AccessCounts:
 
     async def _read(self, scope: Scope) -> None:
         with suppress(MemoryServerError):
-            item = await self._table.get(access_key(scope), may_be_stale=True)
+            item = await self._table.get(access_key(scope))
             if item is not None:
                 with self._lock:
                     counts = self._counts(scope.user_id)

@@ -34,7 +34,7 @@ def operations(one: Memory, other: Memory) -> Mapping[str, tuple[Operation, Oper
     context, recall = lambda: one.context.load(ANA), lambda: one.recall.search(ANA, "Where does Ana live?")
     return {
         "load_context, again": (context, context),
-        "recall, again": (context, recall),
+        "recall, again": (recall, recall),
         "load_context after an own write": (learn(one, "Bern"), context),
         "load_context after another process wrote": (learn(other, "Basel"), context),
         "remember_fact, new topic": (

@@ -24,8 +24,8 @@ async def test_each_operation_sends_as_many_requests_as_the_page_for_operators_s
     assert await requests_of_each(stage) == {
         "load_context, again": Sent(cluster=1, from_cache=1, table=0),
         "recall, again": Sent(cluster=1, from_cache=1, table=0),
-        "load_context after an own write": Sent(cluster=1, from_cache=1, table=2),
-        "load_context after another process wrote": Sent(cluster=1, from_cache=1, table=2),
+        "load_context after an own write": Sent(cluster=1, from_cache=1, table=1),
+        "load_context after another process wrote": Sent(cluster=1, from_cache=1, table=1),
         "remember_fact, new topic": Sent(cluster=1, from_cache=0, table=0),
         "remember_fact, known topic": Sent(cluster=2, from_cache=0, table=3),
         "set_preference": Sent(cluster=1, from_cache=0, table=1),
@@ -43,4 +43,4 @@ async def test_on_a_usual_day_most_reads_come_from_the_item_cache(
         day, _ = await live_through(DaxStage(dax, behind.endpoint, behind.table), users)
 
     assert day.percent > ENOUGH
-    assert day.cluster == day.calls
+    assert day.cluster >= day.calls  # vectors, and how often memories were told, are written beside the calls
