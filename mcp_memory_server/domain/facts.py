@@ -126,10 +126,14 @@ class Fact:
 
 @dataclass(frozen=True)
 class Tombstone:
-    """The mark that a statement was forgotten. It keeps a fingerprint, not the text."""
+    """The mark that a statement was forgotten. It keeps a fingerprint, not the text.
+
+    By the sketch (see `domain.mentions`) other sentences about the same are recognised; it does not hold the words.
+    """
 
     fingerprint: str
     forgotten_at: datetime
+    sketch: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

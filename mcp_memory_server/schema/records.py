@@ -126,12 +126,20 @@ def note_from(item: Item) -> Note:
 
 def tombstone_body(tombstone: Tombstone) -> dict[str, Value]:
     """Return the body of a tombstone's item. The text is not in it."""
-    return {"forgotten_at": timestamp(tombstone.forgotten_at)}
+    body: dict[str, Value] = {"forgotten_at": timestamp(tombstone.forgotten_at)}
+    return {**body, "sketch": list(tombstone.sketch)} if tombstone.sketch else body
 
 
 def tombstone_from(item: Item) -> Tombstone:
     """Read a tombstone."""
-    return Tombstone(item.key.sk.partition("#")[2], moment_or_none(item.body.get("forgotten_at")) or _BEGINNING)
+    forgotten_at = moment_or_none(item.body.get("forgotten_at")) or _BEGINNING
+    return Tombstone(item.key.sk.partition("#")[2], forgotten_at, sketch_from(item))
+
+
+def sketch_from(item: Item) -> tuple[int, ...]:
+    """Read what sentences about something forgotten are recognised by; earlier releases kept nothing of the kind."""
+    numbers = item.body.get("sketch")
+    return tuple(one for one in numbers if isinstance(one, int)) if isinstance(numbers, list) else ()
 
 
 def moment_from(text: str) -> datetime:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from mcp_memory_server.domain.facts import Standing, Tombstone
 from mcp_memory_server.domain.items import Delete, Key, Put
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
+from mcp_memory_server.domain.mentions import sketch
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConflictError, NotFoundError
 from mcp_memory_server.ports.dead_letters import DeadLetters
@@ -18,6 +19,7 @@ from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import tombstone_body
 from mcp_memory_server.schema.turn_records import TURNS, counters_from, partitions_of, parts_of, session_of, sessions_of
 from mcp_memory_server.services.known_memories import KnownMemories, memory_from, raise_stamp
+from mcp_memory_server.services.summaries import Summaries
 from mcp_memory_server.services.writing import until_it_holds
 
 T = TypeVar("T")
@@ -57,6 +59,7 @@ class Erasure:
         self._known = known
         self._elsewhere = elsewhere
         self._now = now
+        self._summaries = Summaries(table, now)
 
     async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
         """Forget a memory. A fact goes with its repetitions, its earlier versions and what was only guessed beside it.
@@ -125,6 +128,8 @@ class Erasure:
         as_read = {key: memory_from(item) for key, item in found.items()}
         if as_read != by_key and (await self._known.of(scope)).stamp != known.stamp:
             raise ConflictError("something was written there in the meantime")
+        # First, because it is told again by whoever repeats this after an interruption.
+        await self._summaries.take_out(scope, [memory.text for memory in victims])
         for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
             removals = (Delete(key, found[key].version) for key in some)
             marks = _marks(scope, [by_key[key] for key in some], self._now())
@@ -147,10 +152,10 @@ def _victims(known: Known, past: Known, memory_id: str) -> list[KnownMemory]:
 
 
 def _marks(scope: Scope, victims: Sequence[KnownMemory], now: datetime) -> list[Put]:
-    tombstones = {memory.fact.fingerprint for memory in victims if memory.fact}
+    statements = {memory.fact.fingerprint: memory.fact.text for memory in victims if memory.fact}
     return [
-        Put(keys.tombstone_key(scope, fingerprint), tombstone_body(Tombstone(fingerprint, now)))
-        for fingerprint in sorted(tombstones)
+        Put(keys.tombstone_key(scope, fingerprint), tombstone_body(Tombstone(fingerprint, now, sketch(text))))
+        for fingerprint, text in sorted(statements.items())
     ]
 
 
