@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from mcp_memory_server.addresses import parse_dead_letters, parse_outbox, parse_sessions, parse_table
+from mcp_memory_server.addresses import parse_dead_letters, parse_outbox, parse_sessions, parse_summarizer, parse_table
 from mcp_memory_server.domain.acknowledging import Acknowledge
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.spending import DEFAULT_CEILING, parse_ceiling, parse_prices
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError
 
 PREFIX = "MCP_MEMORY_"
@@ -54,6 +55,15 @@ class Settings(BaseSettings):
     )
     dead_letters: Annotated[str, _form(parse_dead_letters)] = Field(
         default="sqlite:", description="Where turns go that the table will not take: sqlite: or sqs://queue?region=…"
+    )
+    summarizer: Annotated[str, _form(parse_summarizer)] = Field(
+        default="built-in", description="What sums sessions up: built-in, anthropic:MODEL, bedrock://MODEL or none"
+    )
+    spending: Annotated[str, _form(parse_ceiling)] = Field(
+        default=DEFAULT_CEILING, description="What models may cost in a day: dollars, tokens, user-dollars, user-tokens"
+    )
+    prices: Annotated[str, _form(parse_prices)] = Field(
+        default="", description="What models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens"
     )
     user: str = Field(default_factory=_account_name, description="Whose memory a local client reads and writes")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(

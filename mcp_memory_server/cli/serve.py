@@ -35,6 +35,8 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
             # A thread waits for the next line and cannot be woken. What was acknowledged is on the disk already.
             signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
             await serve_stdio(server)
+            if parsed.tools == CONVERSATION:
+                await memory.conversations.end_all()  # their client has left
     return 0
 
 

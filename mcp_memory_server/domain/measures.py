@@ -1,6 +1,6 @@
 """What is measured: every metric by its name, and the limit beyond which somebody should look.
 
-Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis) and ``result``.
+Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, redis, anthropic …) and ``result``.
 """
 
 from dataclasses import dataclass
@@ -129,6 +129,23 @@ SALTED_SESSIONS = Measure(
 THROTTLED = Measure(
     "memory.throttled", Kind.COUNTER, "{call}", "Calls that the table refused for going too fast.", ("engine",)
 )
+SUMMARIES = Measure(
+    "memory.summaries",
+    Kind.COUNTER,
+    "{summary}",
+    "Summaries of sessions by what made them; the result tells why the built-in one stood in for a model.",
+    ("engine", "result"),
+)
+MODEL_TOKENS = Measure(
+    "memory.model_tokens", Kind.COUNTER, "{token}", "Tokens that models took, in and out.", ("engine",)
+)
+SPENDING = Measure(
+    "memory.spending",
+    Kind.GAUGE,
+    "%",
+    "How much of the day's ceiling for models is spent; at 100 the built-in summarizer serves.",
+    alarm=Alarm("value", ">", 90),
+)
 
 MEASURES = (
     READ_LATENCY,
@@ -143,6 +160,9 @@ MEASURES = (
     WRITE_TO_RECALLABLE,
     SALTED_SESSIONS,
     THROTTLED,
+    SUMMARIES,
+    MODEL_TOKENS,
+    SPENDING,
 )
 
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,20 @@ from mcp_memory_server.services.archive import Archive
 from mcp_memory_server.services.context import Context
 from mcp_memory_server.services.erasure import Elsewhere, Erasure
 from mcp_memory_server.services.facts import Facts
+from mcp_memory_server.services.handoffs import HandOffs
 from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.notes import Notes
 from mcp_memory_server.services.preferences import Preferences
 from mcp_memory_server.services.recall import Recall
+from mcp_memory_server.services.summaries import Summaries
 from mcp_memory_server.settings import Settings, read_settings
-from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file
+from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file, sessions_file
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
 from mcp_memory_server.wiring.tables import create_table, delete_table, describe_table, open_table
 
 if TYPE_CHECKING:
     from mcp_memory_server.wiring.sessions import RunningSessions
+    from mcp_memory_server.wiring.summaries import Care
 
 __all__ = [
     "BesideTheTable",
@@ -66,8 +70,9 @@ async def open_memory(
 
     try:
         items = table if metrics is None else measured_table(settings, table, metrics)
-        at_once = not is_embedded(settings) or outbox_file(settings).exists()
-        async with _running(items, beside, now=now, metrics=metrics, at_once=at_once) as memory:
+        at_once = not is_embedded(settings) or outbox_file(settings).exists() or sessions_file(settings).exists()
+        care = partial(_chosen_care, settings)
+        async with _running(items, beside, care, now=now, metrics=metrics, at_once=at_once) as memory:
             yield memory
     finally:
         for stores in opened:
@@ -83,9 +88,15 @@ async def running(
     now: Callable[[], datetime] = utc_now,
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None = None,
+    care: "Callable[[], Care] | None" = None,
 ) -> AsyncGenerator[Memory]:
-    """Run the services over stores that are open already. At the end they finish their work; the stores stay open."""
-    async with _running(table, lambda: beside, now=now, monotonic=monotonic, metrics=metrics) as memory:
+    """Run the services over stores that are open already. At the end they finish their work; the stores stay open.
+
+    Sessions are looked after in the background only if it is said how.
+    """
+    async with _running(
+        table, lambda: beside, care or _no_care, now=now, monotonic=monotonic, metrics=metrics
+    ) as memory:
         yield memory
 
 
@@ -93,7 +104,10 @@ def assemble(
     table: ItemTable, *, now: Callable[[], datetime] = utc_now, beside: BesideTheTable | None = None
 ) -> Memory:
     """Return the services over a table that is open already."""
-    return _assembled(table, _Sessions(table, lambda: beside or BesideTheTable(), now, time.monotonic, None), now)
+    known = KnownMemories(table)
+    facts = Facts(table, known, now)
+    sessions = _Sessions(table, lambda: beside or BesideTheTable(), facts, _no_care, now, time.monotonic, None)
+    return _assembled(table, known, facts, sessions, now)
 
 
 class _Sessions:
@@ -103,11 +117,13 @@ class _Sessions:
         self,
         table: ItemTable,
         beside: Callable[[], BesideTheTable],
+        facts: Facts,
+        care: "Callable[[], Care]",
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
         metrics: Metrics | None,
     ) -> None:
-        self._parts = table, beside, now, monotonic, metrics or NoMetrics()
+        self._parts = table, beside, facts, care, now, monotonic, metrics or NoMetrics()
         self._lock = Lock()
         self.made: RunningSessions | None = None
 
@@ -117,8 +133,8 @@ class _Sessions:
                 # Imported here: a client that never talks about sessions should not wait for it.
                 from mcp_memory_server.wiring.sessions import run_sessions
 
-                table, beside, now, monotonic, metrics = self._parts
-                self.made = run_sessions(table, beside(), metrics, now, monotonic)
+                table, beside, facts, care, now, monotonic, metrics = self._parts
+                self.made = run_sessions(table, beside(), facts, care(), metrics, now, monotonic)
             return self.made
 
 
@@ -126,35 +142,59 @@ class _Sessions:
 async def _running(
     table: ItemTable,
     beside: Callable[[], BesideTheTable],
+    care: "Callable[[], Care]",
     *,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None,
     at_once: bool = False,
 ) -> AsyncGenerator[Memory]:
-    sessions = _Sessions(table, beside, now, monotonic, metrics)
-    if at_once:  # turns may be waiting, or a setting be wrong
-        sessions().delivery.wake()
+    known = KnownMemories(table)
+    facts = Facts(table, known, now)
+    sessions = _Sessions(table, beside, facts, care, now, monotonic, metrics)
+    if at_once:  # turns may be waiting, sessions be due, or a setting be wrong
+        sessions().wake()
     try:
-        yield _assembled(table, sessions, now)
+        yield _assembled(table, known, facts, sessions, now)
     finally:
         if sessions.made is not None:
             await sessions.made.close()
 
 
-def _assembled(table: ItemTable, sessions: _Sessions, now: Callable[[], datetime]) -> Memory:
-    known = KnownMemories(table)
+def _chosen_care(settings: Settings) -> "Care":
+    from mcp_memory_server.wiring.summaries import chosen_care
+
+    return chosen_care(settings)
+
+
+def _no_care() -> "Care":
+    from mcp_memory_server.wiring.summaries import Care
+
+    return Care()
+
+
+def _assembled(
+    table: ItemTable, known: KnownMemories, facts: Facts, sessions: _Sessions, now: Callable[[], datetime]
+) -> Memory:
+    summaries = Summaries(table, now)
 
     def elsewhere() -> Elsewhere:
         beside = sessions().beside
         return Elsewhere(beside.states, [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None])
 
     return Memory(
-        facts=Facts(table, known, now),
+        facts=facts,
         preferences=Preferences(table, now),
         notes=Notes(table, now),
         recall=Recall(known, count_tokens, now),
-        context=Context(known, lambda scope: sessions().at_hand.load(scope), count_tokens, now),
+        context=Context(
+            known,
+            lambda scope: sessions().at_hand.load(scope),
+            HandOffs(summaries, known),
+            count_tokens,
+            now,
+        ),
+        summaries=summaries,
         erasure=Erasure(table, known, elsewhere, now),
         archive=Archive(table, now),
         table=table,

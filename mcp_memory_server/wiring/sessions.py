@@ -14,6 +14,7 @@ from mcp_memory_server.services.chats import Chats
 from mcp_memory_server.services.conversations import Conversations
 from mcp_memory_server.services.copy_trust import CopyTrust
 from mcp_memory_server.services.delivery import Delivery
+from mcp_memory_server.services.facts import Facts
 from mcp_memory_server.services.placement import Placement
 from mcp_memory_server.services.redrive import Redrive
 from mcp_memory_server.services.session_stores import SessionStores
@@ -23,6 +24,7 @@ from mcp_memory_server.services.stored_turns import StoredTurns
 from mcp_memory_server.services.table_patience import TablePatience
 from mcp_memory_server.services.tool_log import ToolLog
 from mcp_memory_server.wiring.beside import BesideTheTable
+from mcp_memory_server.wiring.summaries import Care, LookedAfter, look_after
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,16 @@ class RunningSessions:
     at_hand: SessionsAtHand
     beside: BesideTheTable
     delivery: Delivery
+    looked_after: LookedAfter
+
+    def wake(self) -> None:
+        """See to what earlier processes may have left."""
+        self.delivery.wake()
+        self.looked_after.caretaker.wake()
 
     async def close(self) -> None:
         """Finish what is under way, as far as that goes in time."""
+        await self.looked_after.close()
         await self.services.tool_log.close()
         await self.delivery.close()
 
@@ -43,6 +52,8 @@ class RunningSessions:
 def run_sessions(
     table: ItemTable,
     beside: BesideTheTable,
+    facts: Facts,
+    care: Care,
     metrics: Metrics,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
@@ -63,12 +74,23 @@ def run_sessions(
         outbox_is_in_copies=beside.outbox_is_in_copies,
     )
     at_hand, placement = SessionsAtHand(stores), Placement(stores, monotonic=monotonic)
+    looked_after = look_after(table, stores, at_hand, facts, care, owner=process, monotonic=monotonic)
     delivery = Delivery(stores, placement, beside.dead_letters, owner=process)
     services = SessionServices(
-        conversations=Conversations(stores, at_hand, placement, delivery, count_tokens, acknowledge=beside.acknowledge),
+        conversations=Conversations(
+            stores,
+            at_hand,
+            placement,
+            delivery,
+            count_tokens,
+            care=looked_after.caretaker,
+            acknowledge=beside.acknowledge,
+        ),
         chats=Chats(table, now),
         states=SharedStates(beside.states),
         tool_log=ToolLog(table, now),
         redrive=Redrive(stores, placement, beside.dead_letters),
+        care=looked_after.care,
+        spending=looked_after.spending,
     )
-    return RunningSessions(services, at_hand, beside, delivery)
+    return RunningSessions(services, at_hand, beside, delivery, looked_after)
