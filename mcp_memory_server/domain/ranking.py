@@ -19,7 +19,7 @@ RECENCY_WEIGHT = 0.15
 SUPPORT_WEIGHT = 0.05
 """How much an unsure, an old or a rarely said memory loses against a sure, fresh and often repeated one."""
 
-_ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind.CANDIDATE, Kind.PAST)
+_ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind.SUMMARY, Kind.CANDIDATE, Kind.PAST)
 
 
 def rank(known: Known, question: str, now: datetime, among: Collection[KnownMemory] | None = None) -> list[KnownMemory]:

@@ -34,7 +34,7 @@ from urllib.parse import unquote
 
 from mcp_memory_server.domain.facts import Standing
 from mcp_memory_server.domain.items import Key
-from mcp_memory_server.domain.memories import PREFERENCE_ID_PREFIX, Kind, KnownMemory
+from mcp_memory_server.domain.memories import PREFERENCE_ID_PREFIX, SUMMARY_ID_PREFIX, Kind, KnownMemory
 from mcp_memory_server.domain.notes import NoteKind
 from mcp_memory_server.domain.scope import Scope
 
@@ -54,8 +54,9 @@ SUMMARIES = "SUM#"
 COPIES_EPOCH = Key("COPIES", "EPOCH")
 
 # What is known about a user lies in two stretches, so that two queries read all of it and no history.
-# The sign after "#" is "$".
-KNOWN_STRETCHES = ((CURRENT_FACTS, "NOTE$"), (PREFERENCES, "PREF$"))
+# The sign after "#" is "$". Some bookkeeping lies between, which is no memory.
+KNOWN_STRETCHES = ((CURRENT_FACTS, "NOTE$"), (PREFERENCES, "SUM$"))
+NO_MEMORIES = (FORGOTTEN, PROFILE, SPENT)
 
 _JOINING_SIGNS = re.compile(r"[\x00-\x20%#/~\x7f]")
 
@@ -95,6 +96,9 @@ def memory_key(scope: Scope, memory: KnownMemory) -> Key:
     fact = memory.fact
     if memory.kind is Kind.PREFERENCE:
         return preference_key(scope, memory.id.removeprefix(PREFERENCE_ID_PREFIX))
+    if memory.kind is Kind.SUMMARY:
+        level, _, name = memory.id.removeprefix(SUMMARY_ID_PREFIX).partition(":")
+        return summary_key(scope, level, name)
     if fact is None:
         return note_key(scope, NoteKind(memory.kind.value), memory.id)
     if fact.standing is Standing.CANDIDATE:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from mcp_memory_server.domain.answers import check_budget
 from mcp_memory_server.domain.context import ContextPage, RunningSession, write_page
 from mcp_memory_server.domain.handoff import HandOff, handed_over
-from mcp_memory_server.domain.memories import Known, KnownMemory, alive
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive
 from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import UnavailableError
@@ -82,7 +82,8 @@ class Context:
 
 
 def _living(known: Known, now: datetime) -> list[KnownMemory]:
-    return alive(best_first(known, now), now)
+    # Summaries are told by the hand-off, in fewer words.
+    return [one for one in alive(best_first(known, now), now) if one.kind is not Kind.SUMMARY]
 
 
 def _missing(known: Known) -> tuple[str, ...]:

@@ -13,12 +13,14 @@ from mcp_memory_server.domain.memories import (
     from_fact,
     from_note,
     from_preference,
+    from_summary,
 )
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import fact_from, note_from, preference_from
+from mcp_memory_server.schema.summary_records import summary_from
 
 USERS_KEPT = 200
 
@@ -62,7 +64,7 @@ class KnownMemories:
         pages = await asyncio.gather(
             *(self._table.query(partition, between=stretch, limit=None) for stretch in keys.KNOWN_STRETCHES)
         )
-        items = [item for page in pages for item in page.items if not item.key.sk.startswith(keys.FORGOTTEN)]
+        items = [item for page in pages for item in page.items if not item.key.sk.startswith(keys.NO_MEMORIES)]
         return _known(stamp, items)
 
     def _recall(self, user_id: str) -> Known | None:
@@ -92,6 +94,8 @@ def memory_from(item: Item) -> KnownMemory | None:
             return from_preference(preference_from(item))
         if item.key.sk.startswith(keys.NOTES):
             return from_note(note_from(item))
+        if item.key.sk.startswith(keys.SUMMARIES):
+            return from_summary(summary_from(item))
         return from_fact(fact_from(item))
     except MemoryServerError:
         return None  # counted as unreadable, and told to whoever asks
