@@ -52,9 +52,16 @@ def utc_now() -> datetime:
 
 @asynccontextmanager
 async def open_memory(
-    settings: Settings | None = None, *, now: Callable[[], datetime] = utc_now, metrics: Metrics | None = None
+    settings: Settings | None = None,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    metrics: Metrics | None = None,
+    looks_after_sessions: bool = False,
 ) -> AsyncGenerator[Memory]:
     """Open the memory that the settings name, by default those of the environment, and close it at the end.
+
+    A process that adds turns also sums up sessions that are over, in the background; one that is to do so in any case,
+    as a server is, says so.
 
     Raises:
         ConfigurationError: A setting is wrong, or the package for the chosen table is not installed.
@@ -70,9 +77,12 @@ async def open_memory(
 
     try:
         items = table if metrics is None else measured_table(settings, table, metrics)
-        at_once = not is_embedded(settings) or outbox_file(settings).exists() or sessions_file(settings).exists()
+        at_once = not is_embedded(settings) or outbox_file(settings).exists()
+        looks_after = looks_after_sessions and (at_once or sessions_file(settings).exists())
         care = partial(_chosen_care, settings)
-        async with _running(items, beside, care, now=now, metrics=metrics, at_once=at_once) as memory:
+        async with _running(
+            items, beside, care, now=now, metrics=metrics, at_once=at_once, looks_after=looks_after
+        ) as memory:
             yield memory
     finally:
         for stores in opened:
@@ -148,12 +158,15 @@ async def _running(
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None,
     at_once: bool = False,
+    looks_after: bool = False,
 ) -> AsyncGenerator[Memory]:
     known = KnownMemories(table)
     facts = Facts(table, known, now)
     sessions = _Sessions(table, beside, facts, care, now, monotonic, metrics)
-    if at_once:  # turns may be waiting, sessions be due, or a setting be wrong
-        sessions().wake()
+    if at_once:  # turns may be waiting, or a setting be wrong
+        sessions().delivery.wake()
+    if looks_after:  # sessions may be over that nobody has summed up
+        sessions().looked_after.caretaker.wake()
     try:
         yield _assembled(table, known, facts, sessions, now)
     finally:

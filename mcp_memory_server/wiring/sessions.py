@@ -37,11 +37,6 @@ class RunningSessions:
     delivery: Delivery
     looked_after: LookedAfter
 
-    def wake(self) -> None:
-        """See to what earlier processes may have left."""
-        self.delivery.wake()
-        self.looked_after.caretaker.wake()
-
     async def close(self) -> None:
         """Finish what is under way, as far as that goes in time."""
         await self.looked_after.close()

@@ -10,6 +10,7 @@ from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.items import Item
 from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.schema import keys
 from mcp_memory_server.wiring import BesideTheTable, running
 from mcp_memory_server.wiring.summaries import Care
@@ -27,6 +28,7 @@ async def looked_after(
     *,
     care: Care | None = None,
     with_copies: bool = True,
+    metrics: Metrics | None = None,
     wrap: Callable[[ItemTable], ItemTable] = lambda table: table,
 ) -> AsyncGenerator[Memory]:
     """Open the memory as one process does. Nothing happens in the background: a test calls `memory.care`."""
@@ -35,7 +37,7 @@ async def looked_after(
     beside = BesideTheTable(copies=sessions if with_copies else None, states=sessions)
     chosen = Care(None if care is None else care.model)
     async with running(
-        wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), care=lambda: chosen
+        wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), metrics=metrics, care=lambda: chosen
     ) as memory:
         yield memory
     await sessions.close()
