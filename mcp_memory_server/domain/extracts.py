@@ -56,6 +56,7 @@ _CROSS = re.compile(
     r"|enttäusch\w*|kaputt|furchtbar|enfadad\w*|terrible|frustrad\w*|decepcion\w*|inaceptable)\b|ひどい|最悪|残念|怒|糟糕|生气|失望|太差",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"(?:,? (?:and|but|und|aber|y|pero)|[;,、，]) *")  # noqa: RUF001
 _WORD = re.compile(r"[A-Za-zÀ-ɏͰ-ӿ][A-Za-zÀ-ɏͰ-ӿ'’-]{3,}|[\u30a0-\u30ff]{3,}|[\u4e00-\u9fff]{2,6}")  # noqa: RUF001
 _SAID_ABOUT_ANYTHING = """
     want need like would could should have been with this that from your about please make today tomorrow really still
@@ -83,7 +84,7 @@ def extract(material: Material) -> Draft:
         unresolved=_unresolved(material.spoken),
         answered=tuple(question for question in material.questions if _answers(material.spoken, question)),
         topics=_topics(said or quotes),
-        sentiment=_sentiment(said),
+        sentiment=_sentiment([turn.content for turn in material.spoken if turn.role is Role.USER]),
         lessons=_lessons(said),
     )
 
@@ -185,9 +186,9 @@ def _topics(quotes: Sequence[_Quote]) -> tuple[str, ...]:
     return tuple(ordered[: MOST_TOPICS - 2])
 
 
-def _sentiment(said: Sequence[_Quote]) -> Sentiment:
-    glad = any(_GLAD.search(quote.text) for quote in said)
-    cross = any(_CROSS.search(quote.text) for quote in said)
+def _sentiment(said: Sequence[str]) -> Sentiment:
+    glad = any(_GLAD.search(text) for text in said)
+    cross = any(_CROSS.search(text) for text in said)
     if glad and cross:
         return Sentiment.MIXED
     return Sentiment.POSITIVE if glad else Sentiment.NEGATIVE if cross else Sentiment.NEUTRAL
@@ -200,9 +201,11 @@ def _lessons(said: Sequence[_Quote]) -> tuple[Lesson, ...]:
         facts = stated_facts(quote.text)
         for topic, fact in facts:
             found[topic] = Lesson(fact, quote.turn.id, topic)
-        if not facts and not asks(quote.text) and _weight(quote) in (PREFERENCE, CORRECTION):
-            # A correction without a topic only hints at what would be right.
-            stated = _weight(quote) == PREFERENCE
-            text = f'The user said: "{shortened(quote.text, LONGEST_QUOTE)}"'
-            found.setdefault(text, Lesson(text, quote.turn.id, stated=stated))
+        # Beside a fact, only the part that says something else: the fact may change.
+        for said_so in _CLAUSE.split(quote.text) if facts else [quote.text]:
+            weight = importance(Role.USER, said_so)
+            if weight in (PREFERENCE, CORRECTION) and not asks(quote.text) and not stated_facts(said_so):
+                text = f'The user said: "{shortened(said_so, LONGEST_QUOTE)}"'
+                # A correction without a topic only hints at what would be right.
+                found.setdefault(text, Lesson(text, quote.turn.id, stated=weight == PREFERENCE))
     return tuple(found.values())[-MOST_LESSONS:]

@@ -117,10 +117,11 @@ def _lines(summaries: Sequence[Summary], now: datetime) -> Iterator[str]:
 
 def _brief(summary: Summary) -> str:
     about = ", ".join(list(summary.topics)[:5])
-    said = summary.discussed[-1] if summary.discussed and summary.level is Level.SESSION else ""
     match summary.level:
         case Level.SESSION:
-            return f"{summary.until:%Y-%m-%d}: {said or about}"
+            # How it began says what it was about, how it ended what came of it.
+            said = dict.fromkeys((*summary.discussed[:1], *summary.discussed[-1:]))
+            return f"{summary.until:%Y-%m-%d}: {' '.join(said) or about}"
         case _:
             name = "week" if summary.level is Level.WEEK else "month"
             return f"{name} {summary.id}, {summary.session_count} conversations: {about}"

@@ -36,6 +36,12 @@ def speaks_of(sentence: str, forgotten: Collection[int]) -> bool:
     return shared >= SHARE_OF_WHAT_WAS_SAID * len(wanted) or shared >= SHARE_OF_THE_SENTENCE * len(said)
 
 
+def names(topic: str, forgotten: Collection[int]) -> bool:
+    """Tell whether a topic is made of words that were sketched."""
+    said = {_number(word) for word in telling(topic)}
+    return bool(said) and said <= set(forgotten)
+
+
 def is_stale(sentence: str, past: str, current: str) -> bool:
     """Tell whether a sentence says what was true before, going by the words that only the earlier statement has."""
     only_then = telling(past) - telling(current)

@@ -81,12 +81,13 @@ def narrated(narrative: Summary | None, more: Sequence[Summary]) -> Summary:
 
 
 def without(summary: Summary, unwanted: frozenset[str]) -> Summary:
-    """Return the summary without these sentences, wherever they stand in it."""
+    """Return the summary without these sentences and topics, wherever they stand in it."""
     return replace(
         summary,
         discussed=tuple(one for one in summary.discussed if one not in unwanted),
         preferences=tuple(one for one in summary.preferences if one not in unwanted),
         unresolved=tuple(one for one in summary.unresolved if one not in unwanted),
+        topics={topic: times for topic, times in summary.topics.items() if topic not in unwanted},
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mcp_memory_server.domain.items import Item, Key
-from mcp_memory_server.domain.mentions import sketch, speaks_of
+from mcp_memory_server.domain.mentions import names, sketch, speaks_of
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.summaries import Level, Summary
 from mcp_memory_server.domain.summary_folds import without
@@ -43,7 +43,9 @@ class ForgottenThings:
     def taken_from(self, summary: Summary) -> Summary:
         """Return the summary without what was forgotten."""
         told = {*summary.discussed, *summary.preferences, *summary.unresolved}
-        return without(summary, frozenset(sentence for sentence in told if self.has(sentence)))
+        sentences = frozenset(sentence for sentence in told if self.has(sentence))
+        topics = frozenset(topic for topic in summary.topics if any(names(topic, one) for one in self.sketches))
+        return without(summary, sentences | topics)
 
 
 class Summaries:

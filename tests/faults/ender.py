@@ -1,4 +1,4 @@
-"""A program that looks after sessions and says so; it is made to be killed. Its settings are those of the environment."""
+"""A program that looks after sessions, made to be killed. Its settings are those of the environment."""
 
 import asyncio
 import random
