@@ -1,6 +1,6 @@
 """Measure conversations on Redis and DynamoDB Local. README.md beside this file says what each figure means.
 
-make bench-conversations                                      all of it, about three minutes
+make bench-conversations                                      all of it, about seven minutes
 python tests/bench/conversations.py requests hang             only these
 python tests/bench/conversations.py --json figures.json       for programs as well
 """

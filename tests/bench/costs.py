@@ -37,8 +37,8 @@ USER_SAYS = (
     "nobody is there during the week. Is that still possible, and does it cost extra?"
 )
 ASSISTANT_SAYS = (
-    "I have looked at order {n}. It has not left the warehouse yet, so the address can still be changed without a fee. It "
-    "would arrive at the office on {d} between nine and noon; somebody has to sign for it. Shall I go ahead?"
+    "I have looked at order {n}. It has not left the warehouse yet, so the address can still be changed without a fee. "
+    "It would arrive at the office on {d} between nine and noon; somebody has to sign for it. Shall I go ahead?"
 )
 ANSWER = json.dumps(
     {
@@ -168,14 +168,16 @@ def _figures(counts: Counts) -> Figures:
         )
     table = sum(float(row["$ a month"]) for row in rows)
     model = counts.dollars_a_summary * a_month
+    summary = (
+        f"{counts.input_tokens:,.0f} tokens in and {counts.output_tokens:,.0f} out: ${counts.dollars_a_summary:.6f}"
+    )
+    together = f"table ${table:,.0f}, model ${model:,.0f}, together ${table + model:,.0f} a month"
     return Figures(
         f"What {MESSAGES_A_DAY:,} messages a day cost ({TURNS} a session, prices of {PRICES_OF})",
         rows,
         (
             f"{SESSIONS} sessions were held, summed up by {ANTHROPIC_MODEL} behind a local endpoint, and folded",
-            f"a summary took {counts.input_tokens:,.0f} tokens in and {counts.output_tokens:,.0f} out: "
-            f"${counts.dollars_a_summary:.6f} (the sources' estimate: $0.001)",
-            f"table ${table:,.0f}, model ${model:,.0f}, together ${table + model:,.0f} a month beside storage and Redis "
-            "(the sources' estimate for the memory subsystem: $268)",
+            f"a summary took {summary} (the sources' estimate: $0.001)",
+            f"{together}, beside storage and Redis (the sources' estimate for the memory subsystem: $268)",
         ),
     )
