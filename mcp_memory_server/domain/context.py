@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from mcp_memory_server.domain.answers import MOST_MISSES, Count, Status, reply_text
@@ -119,7 +120,9 @@ def _talk(session: RunningSession, count: Count, room: int) -> str:
     """Return the conversation as a section of the page: its newest turns that fit, in the order of time."""
     lines: list[str] = []
     if session.summary:
-        lines.append(f"- earlier: {one_line(session.summary)}")
+        # The turns themselves come first: what was said before them has a third of the room.
+        fitting = (text for text in ever_shorter(one_line(session.summary)) if count(text) <= room // 3)
+        lines += [f"- earlier: {text}" for text in islice(fitting, 1)]
     heading = f"{_TALK} ({session.turn_count} turns so far)"
     room -= count("\n".join([heading, *lines]))
     told: list[str] = []

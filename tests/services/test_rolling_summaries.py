@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server import Memory, NewTurn, Role, Scope
+from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
+from mcp_memory_server.domain.answers import reply_text
 from mcp_memory_server.domain.sessions import MAX_TURNS
 from mcp_memory_server.services.rolling_summaries import LONGEST_SUMMARY
 from tests.clock import FakeClock
@@ -90,3 +92,17 @@ async def test_it_is_read_with_the_one_query_of_the_session(path: Path, clock: F
         loaded = await memory.conversations.load(CHAT)
 
         assert (loaded.summary is not None, watched[0].calls) == (True, {"query": 1})
+
+
+@pytest.mark.parametrize("budget", [200, 600, 2000])
+async def test_a_page_has_room_for_the_summary_and_for_the_last_turns(memory: Memory, budget: int) -> None:
+    await memory.conversations.append(CHAT, NewTurn(Role.USER, FIRST, importance=0.3))
+    for _ in range(4):
+        await speak(memory, 30)
+        await memory.care.roll([CHAT])
+
+    page = await memory.context.load(CHAT, max_tokens=budget)
+
+    assert "- earlier: The user: My daughter Mira" in page.text
+    assert page.text.endswith("bowl 29.")
+    assert count_tokens(reply_text(page.to_reply())) <= budget
