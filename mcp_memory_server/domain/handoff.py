@@ -108,7 +108,7 @@ def _lines(summaries: Sequence[Summary], now: datetime) -> Iterator[str]:
     older = [one for one in ordered if one is not last and one.level in _LEVELS]
     profile = next((one for one in ordered if one.level is Level.PROFILE), None)
     if older or profile is not None:
-        yield "## Before that"
+        yield "## Earlier conversations"
     if profile is not None and profile.topics:
         about = ", ".join(list(profile.topics)[:6])
         yield _line(f"since {profile.since:%Y-%m}: {profile.session_count} conversations, mostly about {about}")

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mcp_memory_server.domain.conversation_material import Material
@@ -92,8 +93,9 @@ class Summarizing:
         except (ModelBusyError, ConfigurationError):
             await model.spending.release(reserved)
             raise
-        # What was given up on may still be billed, so it stays counted.
-        await model.spending.settle(reserved, drafted.used)
+        # What was given up on may still be billed, so it stays counted. So does the most, if the table is gone now.
+        with suppress(UnavailableError):
+            await model.spending.settle(reserved, drafted.used)
         self._metrics.record(MODEL_TOKENS, drafted.used.total, engine=model.engine)
         return drafted
 

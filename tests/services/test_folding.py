@@ -76,8 +76,9 @@ async def test_after_ninety_days_only_the_profile_is_left(memory: Memory, clock:
 
     (profile,) = await memory.summaries.all(ANNA)
 
+    page = await memory.context.load(Scope("anna", "new"))
     assert (profile.level, profile.session_count) == (Level.PROFILE, 20)
-    assert "tulips" in profile.topics
+    assert "- since 2026-03: 20 conversations, mostly about boxes, tulips" in page.text
 
 
 async def test_folding_again_changes_nothing(memory: Memory, clock: FakeClock) -> None:

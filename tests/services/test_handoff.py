@@ -111,7 +111,7 @@ async def test_a_thousand_sessions_are_told_in_less_than_800_tokens(memory: Memo
         await memory.care.fold_due()
 
     assert max(count_tokens(reply_text(page.to_reply())) for page in pages) < 800
-    assert all("## Last conversation" in page.text and "## Before that" in page.text for page in pages)
+    assert all("## Last conversation" in page.text and "## Earlier conversations" in page.text for page in pages)
 
 
 @pytest.mark.parametrize("budget", [50, 60, 80, 120, 200, 300])
