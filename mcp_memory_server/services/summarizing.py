@@ -7,10 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mcp_memory_server.domain.conversation_material import Material
-from mcp_memory_server.domain.extracts import extract
 from mcp_memory_server.domain.measures import MODEL_TOKENS, SUMMARIES
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.summaries import BUILT_IN, Draft
+from mcp_memory_server.domain.summaries import Draft
 from mcp_memory_server.errors import (
     ConfigurationError,
     MemoryServerError,
@@ -47,10 +46,16 @@ class Summarizing:
     """Makes a draft of every conversation, and says what made it."""
 
     def __init__(
-        self, model: PaidModel | None, metrics: Metrics, *, monotonic: Callable[[], float] = time.monotonic
+        self,
+        model: PaidModel | None,
+        built_in: Summarizer,
+        metrics: Metrics,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Without a model nothing leaves this process."""
+        """Without a model nothing leaves this process: the built-in summarizer needs none."""
         self._model = model
+        self._built_in = built_in
         self._metrics = metrics
         self._monotonic = monotonic
         self._rests_until = float("-inf")
@@ -63,8 +68,8 @@ class Summarizing:
             if draft is not None:
                 self._metrics.record(SUMMARIES, 1, engine=model.engine, result="ok")
                 return draft, model.summarizer.name
-        self._metrics.record(SUMMARIES, 1, engine=BUILT_IN, result=reason)
-        return extract(material), BUILT_IN
+        self._metrics.record(SUMMARIES, 1, engine=self._built_in.name, result=reason)
+        return (await self._built_in.summarize(material)).draft or Draft(), self._built_in.name
 
     async def close(self) -> None:
         """Let go of the model."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from mcp_memory_server.adapters.built_in.summarizer import BuiltInSummarizer
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.addresses import AnthropicModel, BedrockModel, BuiltInSummaries, Nowhere, parse_summarizer
 from mcp_memory_server.domain.facts import Fact, Statement
@@ -90,7 +91,7 @@ def look_after(
     now, metrics = stores.now, stores.metrics
     spending = _spending(table, chosen.model, metrics, now)
     paid = None if chosen.model is None or spending is None else PaidModel(chosen.model.summarizer, spending)
-    summarizing = Summarizing(paid, metrics, monotonic=monotonic)
+    summarizing = Summarizing(paid, BuiltInSummarizer(), metrics, monotonic=monotonic)
     summaries, endings = Summaries(table, now), Endings(table, now, owner=owner)
     ends = SessionEnds(table, at_hand, endings, summaries, summarizing, _knowledge(facts), now)
     rolling, folding = RollingSummaries(table, stores, at_hand), Folding(table, summaries, now)
