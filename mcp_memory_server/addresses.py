@@ -13,6 +13,7 @@ TABLE_FORMS = (
 SESSION_FORMS = "sqlite:, sqlite:///path/to/file, redis://host:6379/0, rediss://user:password@host:6379 or none"
 OUTBOX_FORMS = "sqlite:, sqlite:///path/to/file, redis: (the one of the sessions) or none"
 DEAD_LETTER_FORMS = "sqlite: (in the file of the outbox) or sqs://queue?region=eu-west-1"
+SUMMARIZER_FORMS = "built-in, anthropic:claude-haiku-5-5, bedrock://MODEL_ID?region=eu-west-1 or none"
 
 EMBEDDING_FORMS = (
     "built-in, none, model2vec:///path/to/folder, onnx:///path/to/folder or "
@@ -94,10 +95,23 @@ class ModelFolder:
 
 
 @dataclass(frozen=True)
-class BedrockModel:
-    """A model of Amazon Bedrock. Texts are sent there."""
+class BuiltInSummaries:
+    """Summaries are made without a model: nothing leaves the machine."""
 
-    model_id: str
+
+@dataclass(frozen=True)
+class AnthropicModel:
+    """A model of Anthropic. Its key is in ANTHROPIC_API_KEY, as Anthropic's own client reads it."""
+
+    model: str
+    endpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class BedrockModel:
+    """A model of Amazon Bedrock: texts are sent there. Without a region or an endpoint, what the AWS configuration says."""
+
+    model: str
     region: str | None = None
     endpoint: str | None = None
     dimensions: int | None = None
@@ -220,6 +234,30 @@ def _bedrock(text: str) -> BedrockModel:
         raise ValueError("a model is written bedrock://amazon.titan-embed-text-v2:0?region=eu-west-1&dimensions=256")
     length = None if dimensions is None else int(dimensions)
     return BedrockModel(model_id, options.get("region"), options.get("endpoint"), length)
+
+
+def parse_summarizer(text: str) -> BuiltInSummaries | AnthropicModel | BedrockModel | Nowhere:
+    """Read what sums sessions up.
+
+    Raises:
+        ValueError: It has none of the known forms. The message shows them.
+    """
+    if text in ("built-in", "none"):
+        return BuiltInSummaries() if text == "built-in" else Nowhere()
+    kind, _, rest = text.partition(":")
+    model, _, query = rest.removeprefix("//").partition("?")
+    if kind not in ("anthropic", "bedrock") or not model:
+        raise _unknown(SUMMARIZER_FORMS, text)
+    options = dict(parse_qsl(query, strict_parsing=bool(query)))
+    known = {"endpoint"} if kind == "anthropic" else {"region", "endpoint"}
+    if unknown := options.keys() - known:
+        raise ValueError(
+            f"{sorted(unknown)[0]!r} is not an option of a model at {kind}; {' and '.join(sorted(known))} are"
+        )
+    if kind == "anthropic":
+        return AnthropicModel(model, options.get("endpoint"))
+    # An id may hold slashes and colons: an inference profile is named by its ARN.
+    return BedrockModel(unquote(model), options.get("region"), options.get("endpoint"))
 
 
 def data_folder() -> Path:

@@ -10,6 +10,8 @@ MemoryServerError
 │   ├── TableUnavailableError … the table did not answer in time
 │   │   └── TableThrottledError   … because it was asked too often
 │   ├── CacheUnavailableError … the session memory did not answer in time
+│   ├── ModelUnavailableError … a model did not answer in time; that may have cost something
+│   │   └── ModelBusyError    … because it refused to begin; that cost nothing
 │   └── TableFullError        … there is no room left to write
 ├── TableDamagedError         the stored data is damaged, or is not ours
 └── ConfigurationError        a setting is wrong; the message names it
@@ -54,6 +56,14 @@ class TableThrottledError(TableUnavailableError):
 
 class CacheUnavailableError(UnavailableError):
     """The session memory did not answer in time. The table has the truth; only speed is lost."""
+
+
+class ModelUnavailableError(UnavailableError):
+    """A model gave no answer, or none in time. It may have cost something."""
+
+
+class ModelBusyError(ModelUnavailableError):
+    """A model refused before it did anything: too many requests, overloaded, not reached. It cost nothing."""
 
 
 class TableFullError(UnavailableError):

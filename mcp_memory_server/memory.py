@@ -12,14 +12,17 @@ from mcp_memory_server.services.facts import Facts
 from mcp_memory_server.services.notes import Notes
 from mcp_memory_server.services.preferences import Preferences
 from mcp_memory_server.services.recall import Recall
+from mcp_memory_server.services.summaries import Summaries
 
 if TYPE_CHECKING:
     # Loaded when they are first used: a client that only remembers should not wait for them to start.
     from mcp_memory_server.services.chats import Chats
     from mcp_memory_server.services.conversations import Conversations
     from mcp_memory_server.services.redrive import Redrive
+    from mcp_memory_server.services.session_care import SessionCare
     from mcp_memory_server.services.shared_states import SharedStates
     from mcp_memory_server.services.snapshots import Snapshots
+    from mcp_memory_server.services.spending import Spending
     from mcp_memory_server.services.tool_log import ToolLog
 
 
@@ -33,6 +36,8 @@ class SessionServices:
     tool_log: "ToolLog"
     snapshots: "Snapshots"
     redrive: "Redrive"
+    care: "SessionCare"
+    spending: "Spending | None" = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Memory:
     notes: Notes
     recall: Recall
     context: Context
+    summaries: Summaries
     erasure: Erasure
     archive: Archive
     table: ItemTable
@@ -78,3 +84,13 @@ class Memory:
     def redrive(self) -> "Redrive":
         """Turns that the table would not take, and what is on its way to it."""
         return self.sessions().redrive
+
+    @property
+    def care(self) -> "SessionCare":
+        """What is done for sessions in the background: summing up, folding."""
+        return self.sessions().care
+
+    @property
+    def spending(self) -> "Spending | None":
+        """What models cost; None where none is used."""
+        return self.sessions().spending

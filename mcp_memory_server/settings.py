@@ -14,11 +14,13 @@ from mcp_memory_server.addresses import (
     parse_embeddings,
     parse_outbox,
     parse_sessions,
+    parse_summarizer,
     parse_table,
     parse_vector_index,
 )
 from mcp_memory_server.domain.acknowledging import Acknowledge
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.spending import DEFAULT_CEILING, parse_ceiling, parse_prices
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError
 
 PREFIX = "MCP_MEMORY_"
@@ -70,6 +72,15 @@ class Settings(BaseSettings):
     vector_index: Annotated[str, _form(parse_vector_index)] = Field(
         default="none",
         description="Which vector index of the DynamoDB table finds what is not indexed here: its name or none",
+    )
+    summarizer: Annotated[str, _form(parse_summarizer)] = Field(
+        default="built-in", description="What sums sessions up: built-in, anthropic:MODEL, bedrock://MODEL or none"
+    )
+    spending: Annotated[str, _form(parse_ceiling)] = Field(
+        default=DEFAULT_CEILING, description="What models may cost in a day: dollars, tokens, user-dollars, user-tokens"
+    )
+    prices: Annotated[str, _form(parse_prices)] = Field(
+        default="", description="What models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens"
     )
     user: str = Field(default_factory=_account_name, description="Whose memory a local client reads and writes")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(

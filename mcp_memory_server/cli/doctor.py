@@ -48,6 +48,7 @@ async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
             findings.append(await _timed("probe", lambda: _probe(memory)))
             findings += await _cluster(settings)
             findings += [await _timed("sessions", lambda: _sessions(memory, settings)), await _undelivered(memory)]
+            findings.append(await _summaries(memory, settings))
         if findings[2].ok:  # one that does not answer would only be waited for again
             findings += _table(settings, dict(await describe_table(settings)))
             findings += await _vector_index(settings)
@@ -127,6 +128,21 @@ async def _undelivered(memory: Memory) -> Finding:
         return Finding("outbox", ok=False, found=str(error), advice=_advice(error))
     found = f"{waiting.turns:,} turns wait for the table, {dead:,} dead letters"
     return Finding("outbox", ok=not dead, found=found, advice="run `mcp-memory-server redrive`" if dead else "")
+
+
+async def _summaries(memory: Memory, settings: Settings) -> Finding:
+    by = settings.summarizer.partition("?")[0]
+    if memory.spending is None:
+        return Finding("summaries", ok=True, found=f"by {by}: nothing leaves this machine for them")
+    try:
+        today = await memory.spending.today()
+    except MemoryServerError as error:
+        return Finding("summaries", ok=False, found=str(error), advice=_advice(error))
+    found = f"by {by}: ${today.spent.dollars:.4f} and {today.spent.tokens:,} tokens today, {today.requests:,} requests"
+    if not today.is_used_up:
+        return Finding("summaries", ok=True, found=f"{found}, {today.limit.share(today.spent):.0%} of the ceiling")
+    advice = "the built-in summarizer serves until midnight UTC; MCP_MEMORY_SPENDING sets the ceiling"
+    return Finding("summaries", ok=False, found=f"{found}: the ceiling is reached", advice=advice)
 
 
 async def _timed(check: str, work: Callable[[], Awaitable[str]]) -> Finding:

@@ -29,6 +29,9 @@ settings, from the environment:
   MCP_MEMORY_ACKNOWLEDGE   when a turn is acknowledged: in the table (default), or already in the outbox
   MCP_MEMORY_OUTBOX        where turns wait for the table: sqlite: (default), redis: (that of the sessions) or none
   MCP_MEMORY_DEAD_LETTERS  where turns go that the table will not take: sqlite: (default) or sqs://queue?region=…
+  MCP_MEMORY_SUMMARIZER    what sums sessions up: built-in (default), anthropic:MODEL, bedrock://MODEL?region=… or none
+  MCP_MEMORY_SPENDING      what models may cost in a day: dollars=10,user-dollars=0.10 (default), tokens=…, or none
+  MCP_MEMORY_PRICES        what models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens
   MCP_MEMORY_USER          whose memory it is (default: your account's name)
   MCP_MEMORY_LOG_LEVEL     DEBUG, INFO, WARNING (default) or ERROR
 """
@@ -74,6 +77,9 @@ def build_parser() -> argparse.ArgumentParser:
     redrive.add_argument("--list", action="store_true", help="only show them")
     redrive.add_argument("--limit", type=int, default=100, help="how many to show (default: %(default)s)")
     _json(redrive)
+
+    fold = _command(commands, "fold", "fold", "fold", "sum up sessions that are over, and fold old summaries")
+    _json(fold)
 
     tables = commands.add_parser("tables", help="make, describe or delete the DynamoDB table")
     actions = tables.add_subparsers(title="actions", metavar="ACTION", required=True)

@@ -23,7 +23,7 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client leaves, or the process is told to stop."""
     page = _metrics_page(parsed)
     metrics = metrics_of_this_process() if page is None else page.metrics
-    async with open_memory(settings, metrics=metrics) as memory:
+    async with open_memory(settings, metrics=metrics, looks_after_sessions=True) as memory:
         server = build_server(memory, always(settings.scope()), with_conversations=parsed.tools == CONVERSATION)
         if parsed.http:
             app = http_app(server, parsed.host, metrics_page=page and page.render)
@@ -35,6 +35,8 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
             # A thread waits for the next line and cannot be woken. What was acknowledged is on the disk already.
             signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
             await serve_stdio(server)
+            if parsed.tools == CONVERSATION:
+                await memory.conversations.end_all()  # their client has left
     return 0
 
 

@@ -126,10 +126,14 @@ class Fact:
 
 @dataclass(frozen=True)
 class Tombstone:
-    """The mark that a statement was forgotten. It keeps a fingerprint, not the text, and where it was said."""
+    """The mark that a statement was forgotten. It keeps a fingerprint, not the text, and where it was said.
+
+    By the sketch (see `domain.mentions`) other sentences about the same are recognised; it does not hold the words.
+    """
 
     fingerprint: str
     forgotten_at: datetime
+    sketch: tuple[int, ...] = ()
     session_id: str | None = None
     turn_id: str | None = None
 

@@ -1,7 +1,7 @@
 """What is measured: every metric by its name, and the limit beyond which somebody should look.
 
-Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis), ``result`` and
-``path`` (cluster, silent, fallback, table).
+Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis, anthropic …),
+``result`` and ``path`` (cluster, silent, fallback, table).
 """
 
 from dataclasses import dataclass
@@ -167,6 +167,23 @@ DAX_CACHE_HIT_RATE = Measure(
     "How many percent of the reads from the item cache of the last five minutes were hits.",
     alarm=Alarm("value", "<", 60),
 )
+SUMMARIES = Measure(
+    "memory.summaries",
+    Kind.COUNTER,
+    "{summary}",
+    "Summaries of sessions by what made them; the result tells why the built-in one stood in for a model.",
+    ("engine", "result"),
+)
+MODEL_TOKENS = Measure(
+    "memory.model_tokens", Kind.COUNTER, "{token}", "Tokens that models took, in and out.", ("engine",)
+)
+SPENDING = Measure(
+    "memory.spending",
+    Kind.GAUGE,
+    "%",
+    "How much of the day's ceiling for models is spent; at 100 the built-in summarizer serves.",
+    alarm=Alarm("value", ">", 90),
+)
 
 MEASURES = (
     READ_LATENCY,
@@ -186,6 +203,9 @@ MEASURES = (
     DAX_LATENCY,
     DAX_ITEM_READS,
     DAX_CACHE_HIT_RATE,
+    SUMMARIES,
+    MODEL_TOKENS,
+    SPENDING,
 )
 
 

@@ -10,9 +10,11 @@ from functools import cached_property
 from mcp_memory_server.domain.facts import Fact, Standing, confidence_at
 from mcp_memory_server.domain.notes import Note
 from mcp_memory_server.domain.preferences import Preference
+from mcp_memory_server.domain.summaries import Summary
 from mcp_memory_server.domain.topics import is_under
 
 PREFERENCE_ID_PREFIX = "pref:"
+SUMMARY_ID_PREFIX = "sum:"
 
 RECENCY_HALF_LIFE = timedelta(days=180)
 USUAL_IMPORTANCE = 0.5
@@ -28,6 +30,7 @@ class Kind(StrEnum):
     FEEDBACK = "feedback"
     PATTERN = "pattern"
     TURN = "turn"
+    SUMMARY = "summary"
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,20 @@ def from_note(note: Note) -> KnownMemory:
     """Return the note as a memory."""
     kind = Kind(note.kind.value)
     return KnownMemory(note.id, kind, note.text, None, note.noted_at, note.noted_at, note.expires_at, 1)
+
+
+def from_summary(summary: Summary) -> KnownMemory:
+    """Return the summary as a memory. Its id says of what it is one."""
+    return KnownMemory(
+        id=f"{SUMMARY_ID_PREFIX}{summary.level}:{summary.id}",
+        kind=Kind.SUMMARY,
+        text=summary.text,
+        topic=None,
+        since=summary.since,
+        said_at=summary.until,
+        expires_at=summary.expires_at,
+        support=1,
+    )
 
 
 def without_repetitions(memories: Iterable[KnownMemory]) -> list[KnownMemory]:

@@ -19,7 +19,7 @@ TURN_WEIGHT = 0.8
 TURN_RECENCY_WEIGHT, TURN_IMPORTANCE_WEIGHT = 0.01, 0.1
 """Conversations are asked about their past as often as about yesterday: recency only decides between equals."""
 
-_ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind.CANDIDATE, Kind.PAST)
+_ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind.SUMMARY, Kind.CANDIDATE, Kind.PAST)
 
 
 def best_first(known: Known, now: datetime) -> list[KnownMemory]:

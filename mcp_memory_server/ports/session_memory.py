@@ -104,6 +104,14 @@ class SessionMemory(Protocol):
         """Return sessions whose deadline has passed, the longest overdue first."""
         ...
 
+    async def settle_deadline(self, scope: Scope, now: datetime) -> None:
+        """Take the deadline away if it has passed: the session was seen to. One that a later turn set stays."""
+        ...
+
+    async def sum_up(self, scope: Scope, summary: str) -> None:
+        """Replace the rolling summary of the copy. Where there is no whole copy, nothing is changed."""
+        ...
+
     async def close(self) -> None:
         """Let go of the store. Closing twice is harmless."""
         ...

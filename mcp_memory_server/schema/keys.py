@@ -11,28 +11,32 @@ fact, earlier versions     USER#<user>      PAST#<topic>#<valid_to>          for
 forgotten                  USER#<user>      GONE#<fingerprint>               for ever
 preference                 USER#<user>      PREF#<key>                       for ever
 feedback, pattern          USER#<user>      NOTE#<kind>#<id>                 180 and 30 days
+summary, folded by level   USER#<user>      SUM#<level>#<id>                 90 days; the profile for ever
+spent on models in a day   USER#<user>      SPENT#<day>                      2 days
 active chat                USER#<user>      #ACTIVE#<agent>                  for ever; empty between two chats
 past chats                 USER#<user>      CHAT#<agent>#<ulid>              for ever
 how often each was told    USER#<user>      USED                             90 days after the last
 tool call                  TOOLS#<user>     <ulid>                           30 days
 snapshot, of a framework   SNAP#<user>      see `snapshot_records`           90 days
 epoch of session copies    COPIES           EPOCH                            for ever; one item, nobody's
+spent by all in a day      SPENDING         <day>                            90 days; nobody's
 =========================  ===============  ===============================  =====================================
 
 Ids may hold anything. Each is encoded so that the signs which join the parts of a key (``#``, ``/``, ``~``) never
 come from an id: two different ids can share neither a key nor a key prefix.
 
 The index knows a chat by its id (``CHAT#<user>#<chat id>``) and the tool calls of a session, in the order of time
-(``TOOLS#<user>#<session>``). The user is part of both, so that knowing an id gives nobody what it names.
+(``TOOLS#<user>#<session>``). The user is part of both, so that knowing an id gives nobody what it names. For whoever
+folds summaries it lists them by the day on which that is due (``FOLD#<day>``).
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from urllib.parse import unquote
 
 from mcp_memory_server.domain.facts import Standing
 from mcp_memory_server.domain.items import Key
-from mcp_memory_server.domain.memories import PREFERENCE_ID_PREFIX, Kind, KnownMemory
+from mcp_memory_server.domain.memories import PREFERENCE_ID_PREFIX, SUMMARY_ID_PREFIX, Kind, KnownMemory
 from mcp_memory_server.domain.notes import NoteKind
 from mcp_memory_server.domain.scope import Scope
 
@@ -46,12 +50,15 @@ FORGOTTEN = "GONE#"
 NOTES = "NOTE#"
 PREFERENCES = "PREF#"
 PROFILE = "PROFILE"
+SPENT = "SPENT#"
+SUMMARIES = "SUM#"
 
 COPIES_EPOCH = Key("COPIES", "EPOCH")
 
 # What is known about a user lies in two stretches, so that two queries read all of it and no history.
-# The sign after "#" is "$".
-KNOWN_STRETCHES = ((CURRENT_FACTS, "NOTE$"), (PREFERENCES, "PREF$"))
+# The sign after "#" is "$". Some bookkeeping lies between, which is no memory.
+KNOWN_STRETCHES = ((CURRENT_FACTS, "NOTE$"), (PREFERENCES, "SUM$"))
+NO_MEMORIES = (FORGOTTEN, PROFILE, SPENT)
 
 _JOINING_SIGNS = re.compile(r"[\x00-\x20%#/~\x7f]")
 
@@ -101,6 +108,9 @@ def memory_key(scope: Scope, memory: KnownMemory) -> Key:
     fact = memory.fact
     if memory.kind is Kind.PREFERENCE:
         return preference_key(scope, memory.id.removeprefix(PREFERENCE_ID_PREFIX))
+    if memory.kind is Kind.SUMMARY:
+        level, _, name = memory.id.removeprefix(SUMMARY_ID_PREFIX).partition(":")
+        return summary_key(scope, level, name)
     if fact is None:
         return note_key(scope, NoteKind(memory.kind.value), memory.id)
     if fact.standing is Standing.CANDIDATE:
@@ -123,6 +133,23 @@ def preference_key(scope: Scope, key: str) -> Key:
 def note_key(scope: Scope, kind: NoteKind, note_id: str) -> Key:
     """Return where a note lies."""
     return Key(user_partition(scope.user_id), f"{NOTES}{kind}#{encoded(note_id)}")
+
+
+def summary_key(scope: Scope, level: str, summary_id: str) -> Key:
+    """Return where a summary lies."""
+    return Key(user_partition(scope.user_id), f"{SUMMARIES}{level}#{encoded(summary_id)}")
+
+
+def fold_index(day: date) -> str:
+    """Return under which name the index lists the summaries that are to be folded on this day."""
+    return f"FOLD#{day.isoformat()}"
+
+
+def spent_key(scope: Scope | None, day: date) -> Key:
+    """Return where it lies what models cost on this day, for one user or for all of them."""
+    if scope is None:
+        return Key("SPENDING", day.isoformat())
+    return Key(user_partition(scope.user_id), f"{SPENT}{day.isoformat()}")
 
 
 def active_chat_key(scope: Scope, agent: str) -> Key:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from mcp_memory_server.domain.chats import Chat
 from mcp_memory_server.domain.facts import Source, Statement, fact_id, learn
 from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value, checked_body
-from mcp_memory_server.domain.memories import from_fact, from_note, from_preference
+from mcp_memory_server.domain.memories import from_fact, from_note, from_preference, from_summary
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
 from mcp_memory_server.schema import embeddings, keys
@@ -23,6 +23,7 @@ from mcp_memory_server.schema.records import (
     preference_from,
     tombstone_from,
 )
+from mcp_memory_server.schema.summary_records import summary_from, summary_put
 
 FORMAT = "mcp-memory-server"
 FORMAT_VERSION = 1
@@ -34,6 +35,7 @@ _KINDS = {
     keys.FORGOTTEN: "forgotten",
     keys.PREFERENCES: "preference",
     keys.NOTES: "note",
+    keys.SUMMARIES: "summary",
     keys.ACTIVE_CHATS: "active_chat",
     keys.PAST_CHATS: "past_chat",
 }
@@ -115,6 +117,8 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
     key, body = _key(scope, item, prefix), _own(item)
     if prefix in _CHATS:
         body = chat_body(scope, _chat(item), body)
+    if prefix == keys.SUMMARIES:
+        return summary_put(scope, summary_from(item), expected_version=0, over=body)
     if "id" in body and prefix in _FACTS:
         fact = fact_from(item)
         body = {**body, "id": fact_id(fact.topic, fact.text)}
@@ -128,6 +132,8 @@ def _key(scope: Scope, item: Item, prefix: str) -> Key:
         return keys.memory_key(scope, from_preference(preference_from(item)))
     if prefix == keys.NOTES:
         return keys.memory_key(scope, from_note(note_from(item)))
+    if prefix == keys.SUMMARIES:
+        return keys.memory_key(scope, from_summary(summary_from(item)))
     if prefix in _CHATS:
         return chat_key(scope, _chat(item))
     fact = fact_from(item)

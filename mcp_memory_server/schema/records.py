@@ -126,10 +126,13 @@ def note_from(item: Item) -> Note:
 
 def tombstone_body(tombstone: Tombstone) -> dict[str, Value]:
     """Return the body of a tombstone's item. The text is not in it, only where it was said."""
-    body: dict[str, Value] = {"forgotten_at": timestamp(tombstone.forgotten_at)}
-    if tombstone.session_id is None or tombstone.turn_id is None:
-        return body
-    return {**body, "session": tombstone.session_id, "turn": tombstone.turn_id}
+    optional: dict[str, Value] = {
+        "sketch": list(tombstone.sketch) or None,
+        "session": tombstone.session_id,
+        "turn": tombstone.turn_id,
+    }
+    stored: dict[str, Value] = {"forgotten_at": timestamp(tombstone.forgotten_at)}
+    return {**stored, **{name: value for name, value in optional.items() if value is not None}}
 
 
 def forgotten_turn_from(item: Item) -> tuple[str, str] | None:
@@ -140,7 +143,14 @@ def forgotten_turn_from(item: Item) -> tuple[str, str] | None:
 
 def tombstone_from(item: Item) -> Tombstone:
     """Read a tombstone."""
-    return Tombstone(item.key.sk.partition("#")[2], moment_or_none(item.body.get("forgotten_at")) or _BEGINNING)
+    forgotten_at = moment_or_none(item.body.get("forgotten_at")) or _BEGINNING
+    return Tombstone(item.key.sk.partition("#")[2], forgotten_at, sketch_from(item))
+
+
+def sketch_from(item: Item) -> tuple[int, ...]:
+    """Read what sentences about something forgotten are recognised by; earlier releases kept nothing of the kind."""
+    numbers = item.body.get("sketch")
+    return tuple(one for one in numbers if isinstance(one, int)) if isinstance(numbers, list) else ()
 
 
 def moment_from(text: str) -> datetime:

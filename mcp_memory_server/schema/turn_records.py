@@ -7,6 +7,7 @@ turn                         SESSION#<user>#<session>          TURN#<ulid>      
 turn of a hot conversation   SESSION#<user>#<session>#<n>      TURN#<ulid>           90 days
 counters of the session      SESSION#<user>#<session>          ~META                 90 days
 rolling summary              SESSION#<user>#<session>          ~SUMMARY              90 days
+how the session ends         SESSION#<user>#<session>          #ENDING               90 days
 content too long for a turn  PARTS#<user>#<session>#<ulid>     <number>              90 days
 ===========================  ================================  ====================  ============
 
@@ -16,6 +17,8 @@ knows the sessions of a user: ``SESSIONS#<user>``, in the order of their ids.
 
 A conversation that much is written to at once lies in more ``partitions``, 1 to 63 beside the one without a number. The
 counters say how many there are before anything is written there, and there are never fewer again.
+
+``#`` sorts before every turn. How a session ends is nothing that a reader of turns needs (`schema.ending_records`).
 
 A turn says under which operation it was put (``o``; earlier ones say so with their row), and which writer (``w``) will
 count it. The counters hold the mark of each writer (``upto``): a turn id, and when it was set.
@@ -39,6 +42,9 @@ AFTER_TURNS = "TURN#~"
 """Sorts after every turn, and before what lies behind them."""
 META = "~META"
 SUMMARY = "~SUMMARY"
+FROM_TURNS_ON = (TURNS, "~~")
+"""What a reader of a conversation needs: its turns, and what lies behind them."""
+UPTO = "upto"
 
 TURN_COUNT, TOKEN_COUNT = "turns", "tokens"
 MARKS, PARTITIONS, ENDED_AT = "upto", "partitions", "ended_at"
@@ -170,6 +176,21 @@ def line_of(turn: Turn) -> Line:
 def summary_from(item: Item | None) -> str | None:
     """Read the rolling summary."""
     return None if item is None else _text(item.body, "text")
+
+
+def rolled_upto(item: Item | None) -> str:
+    """Return the id of the last turn that the rolling summary has in it, "" if there is none."""
+    return "" if item is None else _text(item.body, UPTO) or ""
+
+
+def rolled(scope: Scope, text: str, upto: str, now: datetime, *, expected_version: int) -> Put:
+    """Return the rolling summary as it is written: what was said up to this turn."""
+    return Put(Key(session_partition(scope), SUMMARY), {"text": text, UPTO: upto}, expected_version, now + LIFE)
+
+
+def rolling_key(scope: Scope) -> Key:
+    """Return where the rolling summary of a session lies."""
+    return Key(session_partition(scope), SUMMARY)
 
 
 def operation_of(item: Item) -> str | None:

@@ -69,7 +69,7 @@ def memory_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
         return reply if change.earlier is None else {**reply, "earlier": change.earlier.value}
 
     async def load_context(max_tokens: int = 600) -> Reply:
-        """Load the user's preferences and main facts. Call once, at the start of a conversation."""
+        """Load what was last discussed, preferences and main facts. Call once, at the start of a conversation."""
         return (await memory.context.load(identify(), max_tokens=max_tokens)).to_reply()
 
     async def forget(id: Annotated[str, Field(description="from recall")]) -> Reply:  # noqa: A002 - its public name

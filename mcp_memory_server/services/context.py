@@ -8,13 +8,15 @@ from weakref import WeakKeyDictionary
 
 from mcp_memory_server.domain.answers import check_budget
 from mcp_memory_server.domain.context import ContextPage, RunningSession, write_page
-from mcp_memory_server.domain.memories import Known, KnownMemory, alive
+from mcp_memory_server.domain.handoff import HandOff, handed_over
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive
 from mcp_memory_server.domain.ranking import best_first, relevant_first
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turns import Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.services.embeddings import Embeddings
+from mcp_memory_server.services.handoffs import HandOffs
 from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.searchable_memories import SearchableMemories
 
@@ -37,6 +39,7 @@ class Context:
         searchable: SearchableMemories,
         embeddings: Embeddings,
         load_session: Callable[[Scope], Awaitable["LoadedSession"]],
+        handoffs: HandOffs,
         count: TokenCounter,
         now: Callable[[], datetime],
     ) -> None:
@@ -44,33 +47,44 @@ class Context:
         self._searchable = searchable
         self._embeddings = embeddings
         self._load_session = load_session
+        self._handoffs = handoffs
         self._count = count
         self._now = now
         self._pages: WeakKeyDictionary[Known, dict[object, ContextPage]] = WeakKeyDictionary()
 
     async def load(self, scope: Scope, *, max_tokens: int = DEFAULT_MAX_TOKENS) -> ContextPage:
-        """Return preferences and the best facts as Markdown, the whole reply within the budget.
+        """Return the hand-off of earlier conversations, preferences and the best facts, as Markdown within the budget.
 
-        For a scope that names a session, its turns are part of the page and of the budget, and facts that have to do
-        with what is being talked about come before the others.
+        The whole reply is counted. For a scope that names a session, its turns are part of the page and of the budget,
+        and facts that have to do with what is being talked about come before the others.
         """
         check_budget(max_tokens)
         if scope.session_id is None:
-            return self._page(await self._known.of(scope), max_tokens)
+            known = await self._known.of(scope)
+            return self._page(known, await self._handoffs.of(scope, known), max_tokens)
         known, session = await asyncio.gather(self._known.of(scope), self._session(scope))
+        handoff = await self._handoffs.of(scope, known)
         now = self._now()
         relevant = await self._relevant(scope, known, session, now)
         ranked = relevant_first(_living(known, now), relevant)
-        return write_page(ranked, known.missing, now, self._count, max_tokens, session)
 
-    def _page(self, known: Known, max_tokens: int) -> ContextPage:
+        def write(room: int) -> ContextPage:
+            return write_page(ranked, known.missing, now, self._count, room, session)
+
+        return handed_over(handoff, scope.session_id, now, self._count, max_tokens, write)
+
+    def _page(self, known: Known, handoff: HandOff, max_tokens: int) -> ContextPage:
         now = self._now()
         living = _living(known, now)
         # The page changes with what is known, with what expired, and, because worth fades, with the hour.
         wanted = (max_tokens, len(living), now.replace(minute=0, second=0, microsecond=0))
         pages = self._pages.setdefault(known, {})
         if wanted not in pages:
-            pages[wanted] = write_page(living, known.missing, now, self._count, max_tokens)
+
+            def write(room: int) -> ContextPage:
+                return write_page(living, known.missing, now, self._count, room)
+
+            pages[wanted] = handed_over(handoff, None, now, self._count, max_tokens, write)
         return pages[wanted]
 
     async def _session(self, scope: Scope) -> RunningSession:
@@ -95,4 +109,5 @@ class Context:
 
 
 def _living(known: Known, now: datetime) -> list[KnownMemory]:
-    return alive(best_first(known, now), now)
+    # Summaries are told by the hand-off, in fewer words.
+    return [one for one in alive(best_first(known, now), now) if one.kind is not Kind.SUMMARY]

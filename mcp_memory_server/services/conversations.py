@@ -20,6 +20,7 @@ from mcp_memory_server.domain.ulids import ulid_after
 from mcp_memory_server.errors import CacheUnavailableError, InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.schema.turn_records import session_partition
+from mcp_memory_server.services.caretaker import Caretaker
 from mcp_memory_server.services.delivery import Delivery
 from mcp_memory_server.services.placement import Addition, Placed, Placement
 from mcp_memory_server.services.session_stores import SessionStores
@@ -73,6 +74,7 @@ class Conversations:
         delivery: Delivery,
         count: TokenCounter,
         *,
+        care: Caretaker,
         acknowledge: Acknowledge = Acknowledge.TABLE,
     ) -> None:
         self._stores = stores
@@ -80,6 +82,7 @@ class Conversations:
         self._placement = placement
         self._delivery = delivery
         self._count = count
+        self._care = care
         self._acknowledge = acknowledge
 
     async def append(
@@ -149,15 +152,25 @@ class Conversations:
         return await self._at_hand.before(scope, cursor, turns, view)
 
     async def end(self, scope: Scope, *, operation_id: str | None = None) -> EndedSession:
-        """Note that the session is over, and let go of its copy. A turn appended later makes it go on."""
+        """Note that the session is over, and let go of its copy. A turn appended later makes it go on.
+
+        It is summed up in the background, as one is whose deadline passes.
+        """
         check_operation_id(operation_id)
         loaded = await self._at_hand.load(scope)
         ended_at = max([self._stores.now(), *(turn.at for turn in loaded.turns)])
         await self._stores.stored.end(scope, ended_at, operation_id or uuid4().hex)
+        await self._care.ended(scope, ended_at)
         if self._stores.copies is not None and not self._stores.trust.is_away:
             with suppress(CacheUnavailableError):  # it expires by itself, and is right until then
                 await self._stores.copies.drop(scope)
         return EndedSession(ended_at, loaded.turn_count, loaded.token_count)
+
+    async def end_all(self) -> None:
+        """End the sessions that were talked in through this process: their client has left."""
+        for scope in self._care.talked_to():
+            with suppress(UnavailableError):  # its deadline ends it then
+                await self.end(scope)
 
     def _kept(self, new: NewTurn) -> Turn:
         tokens = self._count(new.content) if new.token_count is None else new.token_count
@@ -168,6 +181,7 @@ class Conversations:
         straight = self._acknowledge is Acknowledge.TABLE and not self._delivery.holds(addition.scope)
         placed = await self._placement.place(addition, enqueue=self._stores.outbox_is_in_copies and not straight)
         turn, repeated = placed.addition.turn, placed.repeated
+        self._care.appended(addition.scope, addition.tier, trims=placed.trims)
         if straight and self._placement.may_be_stored(placed) and await self._stored(placed):
             return AppendedTurn(turn, repeated)
         await self._queue(placed)

@@ -8,6 +8,7 @@ from typing import TypeVar
 from mcp_memory_server.domain.facts import Standing, Tombstone
 from mcp_memory_server.domain.items import Delete, Key, Put
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
+from mcp_memory_server.domain.mentions import sketch
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turn_memories import TURN_ID_PREFIX
 from mcp_memory_server.errors import ConflictError, NotFoundError, UnavailableError
@@ -22,6 +23,7 @@ from mcp_memory_server.schema.turn_records import TURNS, counters_from, partitio
 from mcp_memory_server.services.known_memories import KnownMemories, memory_from
 from mcp_memory_server.services.searchable import turn_document
 from mcp_memory_server.services.searchable_memories import SearchableMemories
+from mcp_memory_server.services.summaries import Summaries
 from mcp_memory_server.services.writing import until_it_holds
 
 T = TypeVar("T")
@@ -63,6 +65,7 @@ class Erasure:
         self._searchable = searchable
         self._elsewhere = elsewhere
         self._now = now
+        self._summaries = Summaries(table, now)
 
     async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
         """Forget a memory. A fact goes with its repetitions, its earlier versions and what was only guessed beside it.
@@ -155,6 +158,8 @@ class Erasure:
         as_read = {key: memory_from(item) for key, item in found.items()}
         if as_read != by_key and (await self._known.of(scope)).stamp != known.stamp:
             raise ConflictError("something was written there in the meantime")
+        # First, because it is told again by whoever repeats this after an interruption.
+        await self._summaries.take_out(scope, [memory.text for memory in victims])
         for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
             removals = (Delete(key, found[key].version) for key in some)
             marks = _marks(scope, [by_key[key] for key in some], self._now())
@@ -186,9 +191,9 @@ def _marks(scope: Scope, victims: Sequence[KnownMemory], now: datetime) -> list[
     return [
         Put(
             keys.tombstone_key(scope, fingerprint),
-            tombstone_body(Tombstone(fingerprint, now, facts[fingerprint].session_id, facts[fingerprint].turn_id)),
+            tombstone_body(Tombstone(fingerprint, now, sketch(fact.text), fact.session_id, fact.turn_id)),
         )
-        for fingerprint in sorted(facts)
+        for fingerprint, fact in sorted(facts.items())
     ]
 
 

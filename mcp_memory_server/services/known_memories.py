@@ -8,7 +8,7 @@ from dataclasses import replace
 from threading import Lock
 
 from mcp_memory_server.domain.items import Item, Key
-from mcp_memory_server.domain.memories import Known, KnownMemory, from_fact, from_note, from_preference
+from mcp_memory_server.domain.memories import Known, KnownMemory, from_fact, from_note, from_preference, from_summary
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turn_memories import turn_memory_id
 from mcp_memory_server.errors import MemoryServerError
@@ -25,6 +25,7 @@ from mcp_memory_server.schema.stamps import (
     latest_talks,
     stamp_from,
 )
+from mcp_memory_server.schema.summary_records import summary_from
 
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 500_000
@@ -126,6 +127,8 @@ class KnownMemories:
         for item in items:
             if item.key.sk.startswith(keys.FORGOTTEN):
                 forgotten |= _forgotten(item)
+            elif item.key.sk.startswith(keys.NO_MEMORIES):
+                continue
             elif (memory := memory_from(item, self._model)) is not None:
                 memories[item.key.sk] = memory
             else:
@@ -168,6 +171,8 @@ def _memory(item: Item) -> KnownMemory:
         return from_preference(preference_from(item))
     if item.key.sk.startswith(keys.NOTES):
         return from_note(note_from(item))
+    if item.key.sk.startswith(keys.SUMMARIES):
+        return from_summary(summary_from(item))
     return from_fact(fact_from(item))
 
 

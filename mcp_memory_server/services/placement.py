@@ -43,7 +43,7 @@ class Placed:
     """The addition with the id that its turn keeps.
 
     ``in_copies`` tells whether the copies know the turn, or there are none; ``is_queued`` whether the outbox of the
-    copies has it too. ``began`` is when it was begun to place it.
+    copies has it too; ``trims`` whether other turns made way for it. ``began`` is when it was begun to place it.
     """
 
     addition: Addition
@@ -51,6 +51,7 @@ class Placed:
     in_copies: bool
     began: float
     is_queued: bool = False
+    trims: bool = False
 
 
 class Placement:
@@ -72,10 +73,11 @@ class Placement:
         placed = None
         if copies is not None and not self._stores.trust.is_away:
             try:
-                turn, repeated = await self._in_copy(copies, addition, enqueue=enqueue)
+                turn, repeated, trims = await self._in_copy(copies, addition, enqueue=enqueue)
                 placed = Placed(
                     replace(addition, turn=turn),
                     repeated,
+                    trims=trims,
                     in_copies=True,
                     began=began,
                     is_queued=enqueue and not repeated,  # the first time it may have been meant for the table
@@ -127,7 +129,7 @@ class Placement:
             # What is placed now waits for the table anyway.
             return self._stores.trust.last_look or _NEVER
 
-    async def _in_copy(self, copies: SessionMemory, addition: Addition, *, enqueue: bool) -> tuple[Turn, bool]:
+    async def _in_copy(self, copies: SessionMemory, addition: Addition, *, enqueue: bool) -> tuple[Turn, bool, bool]:
         for _ in range(LOOKS):
             look = await self._look()
             appended = None
@@ -136,11 +138,11 @@ class Placement:
             if appended is None:
                 recent = await self._recent(copies, addition, look)
                 if addition.operation_id in recent:
-                    return replace(addition.turn, id=recent[addition.operation_id]), True
+                    return replace(addition.turn, id=recent[addition.operation_id]), True, False
                 after = max(recent.values(), default="")
                 appended = await self._append(copies, addition, look, after, enqueue=enqueue)
             if appended is not None:
-                return replace(addition.turn, id=appended.turn_id), appended.repeated
+                return replace(addition.turn, id=appended.turn_id), appended.repeated, bool(appended.trimmed)
             await self._stores.patience.ask(self._stores.trust.look_again)
         raise CacheUnavailableError("the session memory began one epoch after the other")
 

@@ -14,6 +14,7 @@ from mcp_memory_server.errors import InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.turn_records import (
     COUNTED,
+    FROM_TURNS_ON,
     META,
     OPERATION,
     RECOGNISED,
@@ -120,7 +121,11 @@ class TurnPages:
     ) -> tuple[_Part, Counters, str | None]:
         """Read the first partition: its newest turns, the counters and the summary, with one query."""
         page = await self._table.query(
-            session_partition(scope), descending=True, limit=turns + BESIDE_TURNS, attributes=attributes
+            session_partition(scope),
+            between=FROM_TURNS_ON,
+            descending=True,
+            limit=turns + BESIDE_TURNS,
+            attributes=attributes,
         )
         beside = {item.key.sk: item for item in page.items if not item.key.sk.startswith(TURNS)}
         items = [item for item in page.items if item.key.sk.startswith(TURNS)]

@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,16 @@ from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.services.archive import Archive
 from mcp_memory_server.services.context import Context
+from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.erasure import Elsewhere, Erasure
 from mcp_memory_server.services.facts import Facts
+from mcp_memory_server.services.handoffs import HandOffs
 from mcp_memory_server.services.notes import Notes
 from mcp_memory_server.services.preferences import Preferences
 from mcp_memory_server.services.recall import Recall
+from mcp_memory_server.services.summaries import Summaries
 from mcp_memory_server.settings import Settings, read_settings
-from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file
+from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file, sessions_file
 from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedder
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
 from mcp_memory_server.wiring.searching import Searching, searching_over
@@ -39,6 +43,7 @@ from mcp_memory_server.wiring.vector_index import open_vector_index
 
 if TYPE_CHECKING:
     from mcp_memory_server.wiring.sessions import RunningSessions
+    from mcp_memory_server.wiring.summaries import Care
 
 __all__ = [
     "BesideTheTable",
@@ -65,9 +70,16 @@ def utc_now() -> datetime:
 
 @asynccontextmanager
 async def open_memory(
-    settings: Settings | None = None, *, now: Callable[[], datetime] = utc_now, metrics: Metrics | None = None
+    settings: Settings | None = None,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    metrics: Metrics | None = None,
+    looks_after_sessions: bool = False,
 ) -> AsyncGenerator[Memory]:
     """Open the memory that the settings name, by default those of the environment, and close it at the end.
+
+    A process that adds turns also sums up sessions that are over, in the background; one that is to do so in any case,
+    as a server is, says so.
 
     Raises:
         ConfigurationError: A setting is wrong, or the package for the chosen table is not installed.
@@ -88,17 +100,19 @@ async def open_memory(
         if metrics is not None:
             items, near = (measured_table(settings, one, metrics) for one in (items, near))
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
-        lists_late = not isinstance(parse_table(settings.table), SqliteTable)
+        looks_after = looks_after_sessions and (at_once or sessions_file(settings).exists())
         running = _running(
             items,
             beside,
+            partial(_chosen_care, settings),
             embedder,
             vectors,
             near=near,
             now=now,
             metrics=metrics,
             at_once=at_once,
-            lists_late=lists_late,
+            looks_after=looks_after,
+            lists_late=not isinstance(parse_table(settings.table), SqliteTable),
         )
         async with running as memory:
             yield memory
@@ -122,14 +136,22 @@ async def running(
     metrics: Metrics | None = None,
     embedder: Embedder | None = None,
     near: ItemTable | None = None,
+    care: "Callable[[], Care] | None" = None,
 ) -> AsyncGenerator[Memory]:
     """Run the services over stores that are open already. At the end they finish their work; the stores stay open.
 
-    ``near`` is the same table for reads that may come from a cache.
+    ``near`` is the same table for reads that may come from a cache. Sessions are looked after in the background only if
+    it is said how.
     """
-    embedder = embedder or built_in_embedder()
     services = _running(
-        table, lambda: beside, embedder, near=near or table, now=now, monotonic=monotonic, metrics=metrics
+        table,
+        lambda: beside,
+        care or _no_care,
+        embedder or built_in_embedder(),
+        near=near or table,
+        now=now,
+        monotonic=monotonic,
+        metrics=metrics,
     )
     async with services as memory:
         yield memory
@@ -142,12 +164,14 @@ class _Sessions:
         self,
         table: ItemTable,
         beside: Callable[[], BesideTheTable],
-        searching: Searching,
+        facts: Facts,
+        care: "Callable[[], Care]",
+        embeddings: Embeddings,
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
         metrics: Metrics | None,
     ) -> None:
-        self._parts = table, beside, searching.embeddings, metrics or NoMetrics(), now, monotonic
+        self._parts = table, beside, facts, care, embeddings, metrics or NoMetrics(), now, monotonic
         self._lock = Lock()
         self.made: RunningSessions | None = None
 
@@ -157,8 +181,8 @@ class _Sessions:
                 # Imported here: a client that never talks about sessions should not wait for it.
                 from mcp_memory_server.wiring.sessions import run_sessions
 
-                table, beside, embeddings, metrics, now, monotonic = self._parts
-                self.made = run_sessions(table, beside(), embeddings, metrics, now, monotonic)
+                table, beside, facts, care, embeddings, metrics, now, monotonic = self._parts
+                self.made = run_sessions(table, beside(), facts, care(), embeddings, metrics, now, monotonic)
             return self.made
 
 
@@ -166,6 +190,7 @@ class _Sessions:
 async def _running(
     table: ItemTable,
     beside: Callable[[], BesideTheTable],
+    care: "Callable[[], Care]",
     embedder: Embedder | None,
     vectors: VectorIndex | None = None,
     *,
@@ -174,35 +199,63 @@ async def _running(
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None,
     at_once: bool = False,
+    looks_after: bool = False,
     lists_late: bool = True,
 ) -> AsyncGenerator[Memory]:
     searching = searching_over(table, embedder, now, vectors, metrics, near=near, lists_late=lists_late)
-    sessions = _Sessions(table, beside, searching, now, monotonic, metrics)
+    facts = Facts(table, searching.known, searching.embeddings, now)
+    sessions = _Sessions(table, beside, facts, care, searching.embeddings, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong
         sessions().delivery.wake()
+    if looks_after:  # sessions may be over that nobody has summed up
+        sessions().looked_after.caretaker.wake()
     try:
-        yield _assembled(table, sessions, searching, now)
+        yield _assembled(table, facts, sessions, searching, now)
     finally:
         if sessions.made is not None:
             await sessions.made.close()
         await searching.close()
 
 
-def _assembled(table: ItemTable, sessions: _Sessions, searching: Searching, now: Callable[[], datetime]) -> Memory:
+def _chosen_care(settings: Settings) -> "Care":
+    from mcp_memory_server.wiring.summaries import chosen_care
+
+    return chosen_care(settings)
+
+
+def _no_care() -> "Care":
+    from mcp_memory_server.wiring.summaries import Care
+
+    return Care()
+
+
+def _assembled(
+    table: ItemTable, facts: Facts, sessions: _Sessions, searching: Searching, now: Callable[[], datetime]
+) -> Memory:
     known, embeddings, searchable = searching.known, searching.embeddings, searching.searchable
+    summaries = Summaries(table, now)
 
     def elsewhere() -> Elsewhere:
         beside = sessions().beside
         return Elsewhere(beside.states, [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None])
 
     return Memory(
-        facts=Facts(table, known, embeddings, now),
+        facts=facts,
         preferences=Preferences(table, embeddings, now),
         notes=Notes(table, embeddings, now),
         recall=Recall(
             known, searchable, searching.nearby, searching.turns, embeddings, searching.access, count_tokens, now
         ),
-        context=Context(known, searchable, embeddings, lambda scope: sessions().at_hand.load(scope), count_tokens, now),
+        context=Context(
+            known,
+            searchable,
+            embeddings,
+            lambda scope: sessions().at_hand.load(scope),
+            HandOffs(summaries, known),
+            count_tokens,
+            now,
+        ),
+        summaries=summaries,
         erasure=Erasure(table, known, searchable, elsewhere, now),
         archive=Archive(table, embeddings, now),
         table=table,

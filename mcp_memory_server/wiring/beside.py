@@ -73,6 +73,15 @@ def outbox_file(settings: Settings) -> Path:
             return _folder(settings) / OUTBOX_FILE
 
 
+def sessions_file(settings: Settings) -> Path:
+    """Return the file in which running sessions are at hand, if they are kept in a file."""
+    match parse_sessions(settings.sessions):
+        case LocalFile(Path() as path):
+            return path
+        case _:
+            return _folder(settings) / SESSIONS_FILE
+
+
 def open_beside(settings: Settings, now: Callable[[], datetime]) -> BesideTheTable:
     """Open what the settings name. Nothing is sent and no file is made before something is used.
 
@@ -113,10 +122,10 @@ def _folder(settings: Settings) -> Path:
 
 def _open_sessions(settings: Settings, now: Callable[[], datetime]) -> SessionMemory | None:
     match parse_sessions(settings.sessions):
-        case LocalFile(path):
+        case LocalFile():
             from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 
-            return SqliteSessionMemory(path or _folder(settings) / SESSIONS_FILE, now=now)
+            return SqliteSessionMemory(sessions_file(settings), now=now)
         case RedisStore(url):
             try:
                 from mcp_memory_server.adapters.redis.session_memory import open_redis

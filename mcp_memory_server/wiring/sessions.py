@@ -15,6 +15,7 @@ from mcp_memory_server.services.conversations import Conversations
 from mcp_memory_server.services.copy_trust import CopyTrust
 from mcp_memory_server.services.delivery import Delivery
 from mcp_memory_server.services.embeddings import Embeddings
+from mcp_memory_server.services.facts import Facts
 from mcp_memory_server.services.placement import Placement
 from mcp_memory_server.services.redrive import Redrive
 from mcp_memory_server.services.session_stores import SessionStores
@@ -25,6 +26,7 @@ from mcp_memory_server.services.stored_turns import StoredTurns
 from mcp_memory_server.services.table_patience import TablePatience
 from mcp_memory_server.services.tool_log import ToolLog
 from mcp_memory_server.wiring.beside import BesideTheTable
+from mcp_memory_server.wiring.summaries import Care, LookedAfter, look_after
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,11 @@ class RunningSessions:
     at_hand: SessionsAtHand
     beside: BesideTheTable
     delivery: Delivery
+    looked_after: LookedAfter
 
     async def close(self) -> None:
         """Finish what is under way, as far as that goes in time."""
+        await self.looked_after.close()
         await self.services.tool_log.close()
         await self.delivery.close()
 
@@ -45,6 +49,8 @@ class RunningSessions:
 def run_sessions(
     table: ItemTable,
     beside: BesideTheTable,
+    facts: Facts,
+    care: Care,
     embeddings: Embeddings,
     metrics: Metrics,
     now: Callable[[], datetime],
@@ -74,13 +80,24 @@ def run_sessions(
         outbox_is_in_copies=beside.outbox_is_in_copies,
     )
     at_hand, placement = SessionsAtHand(stores), Placement(stores, monotonic=monotonic)
+    looked_after = look_after(table, stores, at_hand, facts, care, owner=process, monotonic=monotonic)
     delivery = Delivery(stores, placement, beside.dead_letters, owner=process)
     services = SessionServices(
-        conversations=Conversations(stores, at_hand, placement, delivery, count_tokens, acknowledge=beside.acknowledge),
+        conversations=Conversations(
+            stores,
+            at_hand,
+            placement,
+            delivery,
+            count_tokens,
+            care=looked_after.caretaker,
+            acknowledge=beside.acknowledge,
+        ),
         chats=Chats(table, now),
         states=SharedStates(beside.states),
         tool_log=ToolLog(table, now),
         snapshots=Snapshots(table, now),
         redrive=Redrive(stores, placement, beside.dead_letters),
+        care=looked_after.care,
+        spending=looked_after.spending,
     )
-    return RunningSessions(services, at_hand, beside, delivery)
+    return RunningSessions(services, at_hand, beside, delivery, looked_after)

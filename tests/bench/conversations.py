@@ -1,6 +1,6 @@
 """Measure conversations on Redis and DynamoDB Local. README.md beside this file says what each figure means.
 
-make bench-conversations                                      all of it, about three minutes
+make bench-conversations                                      all of it, about seven minutes
 python tests/bench/conversations.py requests hang             only these
 python tests/bench/conversations.py --json figures.json       for programs as well
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.beside_agent_squad import measure_beside_agent_squad
+from tests.bench.costs import measure_costs
 from tests.bench.figures import Figures, print_figures
 from tests.bench.hung_redis import measure_hung_redis
 from tests.bench.long_sessions import measure_long_sessions
@@ -27,6 +28,7 @@ MEASUREMENTS: Mapping[str, Callable[[Stage], Coroutine[Any, Any, Figures]]] = {
     "many": measure_many_sessions,
     "hang": measure_hung_redis,
     "squad": measure_beside_agent_squad,
+    "costs": measure_costs,
 }
 
 

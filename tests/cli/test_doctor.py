@@ -9,7 +9,7 @@ import pytest
 from tests.cli.commands import LISBON, Run
 from tests.engines.servers import free_port
 
-CHECKS = ["versions", "settings", "probe", "sessions", "outbox", "table", "permissions"]
+CHECKS = ["versions", "settings", "probe", "sessions", "outbox", "summaries", "table", "permissions"]
 
 
 def lines(out: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from tests.cli.commands import Run
 
 COMMANDS = (
     *("serve", "doctor", "facts", "preferences", "recall", "remember", "forget"),
-    *("export", "import", "forget-user", "redrive", "tables"),
+    *("export", "import", "forget-user", "redrive", "fold", "tables"),
 )
 
 WRONG: dict[str, tuple[list[str], tuple[str, ...]]] = {

@@ -208,16 +208,20 @@ def test_what_is_known_lies_in_two_stretches_without_history() -> None:
         keys.possible_fact_key(scope, "\U0010ffff", "", "0"),
         keys.note_key(scope, NoteKind.PATTERN, "\U0010ffff"),
         keys.preference_key(scope, "\U0010ffff"),
+        keys.summary_key(scope, "session", "\U0010ffff"),
     ]
     outside = [
         keys.profile_key(scope),
+        keys.spent_key(scope, NOON.date()),
+        keys.tombstone_key(scope, "0"),
         keys.past_fact_key(scope, "a", "", NOON),
         keys.active_chat_key(scope, "\U0010ffff"),
         keys.past_chat_key(scope, "\U0010ffff", ULID),
     ]
 
     def is_known(key: Key) -> bool:
-        return any(first <= key.sk <= last for first, last in keys.KNOWN_STRETCHES)
+        is_within = any(first <= key.sk <= last for first, last in keys.KNOWN_STRETCHES)
+        return is_within and not key.sk.startswith(keys.NO_MEMORIES)
 
-    assert [is_known(key) for key in inside] == [True] * 5
-    assert [is_known(key) for key in outside] == [False] * 4
+    assert [is_known(key) for key in inside] == [True] * 6
+    assert [is_known(key) for key in outside] == [False] * 6

@@ -14,6 +14,7 @@ from mcp_memory_server.domain.items import Item, Key
 from mcp_memory_server.domain.notes import Note, NoteKind
 from mcp_memory_server.domain.preferences import Preference, SetBy
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.summaries import Summary
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import (
@@ -26,6 +27,7 @@ from mcp_memory_server.schema.records import (
     tombstone_body,
     tombstone_from,
 )
+from mcp_memory_server.schema.summary_records import summary_from
 from tests.domain.generated import memories
 from tests.domain.samples import NOON, fact
 
@@ -38,6 +40,7 @@ READERS = {
     "PREF": preference_from,
     "NOTE": note_from,
     "GONE": tombstone_from,
+    "SUM": summary_from,
 }
 
 
@@ -45,7 +48,7 @@ def item(sk: str, body: dict[str, Any], expires_at: str | None = None) -> Item:
     return Item(Key("USER#anna", sk), body, 1, None if expires_at is None else datetime.fromisoformat(expires_at))
 
 
-def read(stored: Item) -> Fact | Preference | Note | Tombstone:
+def read(stored: Item) -> Fact | Preference | Note | Tombstone | Summary:
     return READERS[stored.key.sk.partition("#")[0]](stored)
 
 

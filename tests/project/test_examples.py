@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 SHOWS = {
     "conversations.py": ["said twice:      one turn", "at hand:         20 of 31 turns", "'days': 30, 'budget': 900"],
     "facts_over_time.py": ["said again:      2 times", "in March:        Ana lives in Lisbon.", "source='confirmed'"],
+    "fortnight.py": ["## Still open", "The user works at Globex.", "The user lives in Vienna.", "session 59, chloé"],
     "mcp_client.py": ["tools: recall, remember_fact", "tone: brief", "Ana is allergic to peanuts."],
 }
 

@@ -95,6 +95,14 @@ class MeasuredSessionMemory:
         """See the port."""
         return await self._make(READ_LATENCY, "due", self._sessions.due(now, limit=limit))
 
+    async def settle_deadline(self, scope: Scope, now: datetime) -> None:
+        """See the port."""
+        await self._make(WRITE_LATENCY, "settle_deadline", self._sessions.settle_deadline(scope, now))
+
+    async def sum_up(self, scope: Scope, summary: str) -> None:
+        """See the port."""
+        await self._make(WRITE_LATENCY, "sum_up", self._sessions.sum_up(scope, summary))
+
     async def close(self) -> None:
         """See the port."""
         await self._sessions.close()

@@ -64,6 +64,8 @@ LOAD = _script("load", "session")
 FILL = _script("fill", "session")
 DROP = _script("drop", "session")
 WRITE_STATE = _script("write_state", "session")
+SETTLE = _script("settle", "session")
+SUM_UP = _script("sum_up", "session")
 
 ENQUEUE = _script("enqueue", "outbox")
 WAITING = _script("waiting", "outbox")

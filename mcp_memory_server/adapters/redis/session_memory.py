@@ -9,7 +9,17 @@ from typing import Any
 from mcp_memory_server.adapters.redis.address import Client, redis_address
 from mcp_memory_server.adapters.redis.calls import Calls
 from mcp_memory_server.adapters.redis.keys import BUCKETS, deadlines_key, keys_of, scope_of
-from mcp_memory_server.adapters.redis.scripts import APPEND, DROP, FILL, LOAD, NOTE, WRITE_STATE, Argument
+from mcp_memory_server.adapters.redis.scripts import (
+    APPEND,
+    DROP,
+    FILL,
+    LOAD,
+    NOTE,
+    SETTLE,
+    SUM_UP,
+    WRITE_STATE,
+    Argument,
+)
 from mcp_memory_server.adapters.redis.times import microseconds, milliseconds, moment
 from mcp_memory_server.adapters.redis.watching import versions
 from mcp_memory_server.domain.items import check_operation_id
@@ -158,6 +168,16 @@ class RedisSessionMemory:
 
         found = [entry for bucket in await self.calls.run(read) for entry in bucket]
         return [scope_of(member) for member, _ in sorted(found, key=lambda entry: (entry[1], entry[0]))[:limit]]
+
+    async def settle_deadline(self, scope: Scope, now: datetime) -> None:
+        """See the port."""
+        keys = keys_of(scope, self.calls.address.space)
+        await self.calls.run(lambda client: SETTLE.run(client, keys.copy, moment(now), keys.member))
+
+    async def sum_up(self, scope: Scope, summary: str) -> None:
+        """See the port."""
+        keys, text = keys_of(scope, self.calls.address.space), state_text(summary)
+        await self.calls.run(lambda client: SUM_UP.run(client, keys.copy, text))
 
     async def close(self) -> None:
         """See the port."""

@@ -166,6 +166,16 @@ class SqliteSessionMemory:
         owners = await self._read(lambda connection: rows.due(connection, now, limit))
         return [Scope(user, session) for user, session in owners]
 
+    async def settle_deadline(self, scope: Scope, now: datetime) -> None:
+        """See the port."""
+        owner = owner_of(scope)
+        await self._write(lambda connection: rows.settle_deadline(connection, owner, now))
+
+    async def sum_up(self, scope: Scope, summary: str) -> None:
+        """See the port."""
+        owner, text, now = owner_of(scope), state_text(summary), self._now()
+        await self._write(lambda connection: rows.sum_up(connection, owner, text, now))
+
     async def close(self) -> None:
         """See the port."""
         if not self._closed:

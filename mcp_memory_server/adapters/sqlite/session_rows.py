@@ -92,6 +92,18 @@ def due(connection: sqlite3.Connection, now: datetime, limit: int) -> list[Owner
     ).fetchall()
 
 
+def settle_deadline(connection: sqlite3.Connection, owner: Owner, now: datetime) -> None:
+    """Delete the session's deadline if it has passed."""
+    connection.execute(f"DELETE FROM deadlines WHERE {ONE} AND moment <= ?", (*owner, now.timestamp()))
+
+
+def sum_up(connection: sqlite3.Connection, owner: Owner, summary: str, now: datetime) -> None:
+    """Replace the summary of a whole copy, given as JSON."""
+    connection.execute(
+        f"UPDATE sessions SET summary = ? WHERE {ONE} AND whole AND expires_at > ?", (summary, *owner, now.timestamp())
+    )
+
+
 def delete_expired(connection: sqlite3.Connection, now: datetime) -> None:
     """Delete what nobody can see any more."""
     moment = now.timestamp()

@@ -1,0 +1,1 @@
+"""Models of Anthropic, or of anything that answers like them."""

@@ -1,0 +1,22 @@
+"""The command that sums up what is over and folds what is old, for a scheduler or for a person."""
+
+import argparse
+
+from mcp_memory_server.cli.printing import ProgressLine, print_json
+from mcp_memory_server.domain.summaries import LIFE
+from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring import open_memory
+
+
+async def fold(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Do what a server does in the background, now. Interrupting it is harmless; so is running it twice."""
+    progress = ProgressLine("folded")
+    async with open_memory(settings) as memory:
+        finished = await memory.care.finish_due(back=LIFE)
+        folded = await memory.care.fold_due(lambda done: progress.show(done.summaries))
+    progress.finish()
+    if parsed.json:
+        print_json({"sessions": finished, "users": folded.users, "summaries": folded.summaries})
+    else:
+        print(f"saw to {finished:,} sessions; folded {folded.summaries:,} summaries of {folded.users:,} users")
+    return 0

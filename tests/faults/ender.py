@@ -1,0 +1,31 @@
+"""A program that looks after sessions, made to be killed. Its settings are those of the environment."""
+
+import asyncio
+import random
+import sys
+from datetime import timedelta
+
+from mcp_memory_server import Scope, open_memory
+from mcp_memory_server.domain.conversation_material import Material
+from mcp_memory_server.domain.summaries import Draft
+from mcp_memory_server.services import caretaker, endings
+from mcp_memory_server.services.summarizing import Summarizing
+
+
+async def run(lease_seconds: float) -> None:
+    endings.LEASE = timedelta(seconds=lease_seconds)
+    caretaker.IDLE_SECONDS = caretaker.LISTED_SECONDS = lease_seconds / 4
+    draft = Summarizing.draft
+
+    async def slowly(self: Summarizing, scope: Scope, material: Material) -> tuple[Draft, str]:
+        await asyncio.sleep(random.uniform(0, 0.2))  # as a model takes its time: this is when a claim is held
+        return await draft(self, scope, material)
+
+    Summarizing.draft = slowly
+    async with open_memory(looks_after_sessions=True):
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(run(float(sys.argv[1])))
