@@ -109,7 +109,7 @@ class AnthropicModel:
 
 @dataclass(frozen=True)
 class BedrockModel:
-    """A model of Amazon Bedrock: texts are sent there. Without a region or an endpoint, what the AWS configuration says."""
+    """A model of Amazon Bedrock: texts are sent there. What is left out, the AWS configuration says."""
 
     model: str
     region: str | None = None
