@@ -86,6 +86,11 @@ class Known:
         return (f"{len(self.unreadable)} stored memories could not be read",) if self.unreadable else ()
 
     @cached_property
+    def expiries(self) -> Sequence[datetime]:
+        """When memories expire, the soonest first."""
+        return sorted(memory.expires_at for memory in self.rows if memory.expires_at is not None)
+
+    @cached_property
     def memories(self) -> Sequence[KnownMemory]:
         """Each statement once, however often it is stored."""
         return without_repetitions(self.rows)

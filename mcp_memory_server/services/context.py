@@ -1,6 +1,7 @@
 """Context: the page that a conversation starts with, or goes on with."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -75,11 +76,12 @@ class Context:
 
     def _page(self, known: Known, handoff: HandOff, max_tokens: int) -> ContextPage:
         now = self._now()
-        living = _living(known, now)
         # The page changes with what is known, with what expired, and, because worth fades, with the hour.
-        wanted = (max_tokens, len(living), now.replace(minute=0, second=0, microsecond=0))
+        expired = bisect_right(known.expiries, now)
+        wanted = (max_tokens, expired, now.replace(minute=0, second=0, microsecond=0))
         pages = self._pages.setdefault(known, {})
         if wanted not in pages:
+            living = _living(known, now)
 
             def write(room: int) -> ContextPage:
                 return write_page(living, known.missing, now, self._count, room)

@@ -31,7 +31,7 @@ SHORTEST_MEMORY = 25
 FEWEST_RANKED, MOST_RANKED = 40, 100
 MOST_TOLD = 500
 """So many can be reached with cursors. Whoever wants more has a better question."""
-READ_AT_ONCE = 12
+READ_AT_ONCE = 16
 """Turns whose texts are read from the table together."""
 
 NO_MEANING = "the model for embeddings did not answer: found by words alone"

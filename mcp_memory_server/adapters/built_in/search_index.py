@@ -42,6 +42,8 @@ UNHEARD = 0.05
 """A question of which nobody ever said a word is found by meaning alone, and may be no question at all."""
 FAR_BEHIND = 0.3
 """A document with less than this share of the best score is no answer."""
+FIRST, BEHIND = 5, 0.55
+"""Beyond the first few, one with less than this share is none either: where the answer is plain, the rest is noise."""
 REORDERED, FEWEST_REORDERED = 2, 60
 """Priors and repetitions are looked at among this many times the limit, and among so many at least."""
 
@@ -189,10 +191,11 @@ class BuiltInSearchIndex:
         if prior is not None:
             values = [value * factor for value, factor in zip(values, prior(names), strict=True)]
         order = sorted(range(len(places)), key=lambda one: (-values[one], names[one]))
-        good = [one for one in order if values[one] >= FAR_BEHIND * values[order[0]]]
-        by_row = {int(rows[places[one]]): one for one in good}
+        best = values[order[0]]
+        by_row = {int(rows[places[one]]): one for one in order if values[one] >= FAR_BEHIND * best}
         told = repetitions_last(by_row, limit, self._documents.postings)
-        return [Match(names[one], values[one], parts.at(places[one]) if explain else {}) for one in told]
+        good = [one for place, one in enumerate(told) if place < FIRST or values[one] >= BEHIND * best]
+        return [Match(names[one], values[one], parts.at(places[one]) if explain else {}) for one in good]
 
 
 def _highest(scores: Numbers, limit: int) -> Rows:
