@@ -29,17 +29,19 @@ class HandOffs:
             kept = self._kept.get(scope.user_id)
         if kept is not None and kept[0] == known.stamp:
             return kept[1]
-        handoff = HandOff()
-        if not any(memory.kind is Kind.SUMMARY for memory in known.rows):
-            return handoff
-        stored = await self._summaries.stored(scope)
-        if stored.summaries:
-            past, forgotten = await asyncio.gather(self._known.past(scope), self._summaries.forgotten(scope))
-            changes = _changes(known.rows, past.rows)
-            told = (without_changes(forgotten.taken_from(one), changes) for one in stored.summaries)
-            handoff = HandOff(sorted(told, key=lambda one: one.until, reverse=True))
+        handoff = await self._made(scope, known)
         self._keep(scope.user_id, known.stamp, handoff)
         return handoff
+
+    async def _made(self, scope: Scope, known: Known) -> HandOff:
+        if not any(memory.kind is Kind.SUMMARY for memory in known.rows):
+            return HandOff()
+        stored, past, forgotten = await asyncio.gather(
+            self._summaries.stored(scope), self._known.past(scope), self._summaries.forgotten(scope)
+        )
+        changes = _changes(known.rows, past.rows)
+        told = (without_changes(forgotten.taken_from(one), changes) for one in stored.summaries)
+        return HandOff(sorted(told, key=lambda one: one.until, reverse=True))
 
     def _keep(self, user_id: str, stamp: object, handoff: HandOff) -> None:
         with self._lock:
