@@ -80,6 +80,8 @@ def _add_up(documents: DocumentRows, term: str, weight: float, shares: Numbers) 
 
 def _add_up_sessions(documents: DocumentRows, holding: Sequence[Rows], weight: float, shares: Numbers) -> None:
     lengths = documents.sessions.lengths()
+    if len(lengths) == 1:  # there is none
+        return
     numbers = documents.sessions.number_of[np.concatenate(holding)]
     counts = np.bincount(numbers, minlength=len(lengths)).astype(np.float32)
     counts[ALONE] = 0

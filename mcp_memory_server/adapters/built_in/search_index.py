@@ -169,6 +169,8 @@ class BuiltInSearchIndex:
 
     def _borrowed(self, rows: Rows, own: Numbers, asked: _Question, found: FoundWords) -> Numbers:
         sessions = self._documents.sessions
+        if not sessions.number_of[rows].any():  # single facts have nobody beside them
+            return np.zeros(len(rows), np.float32)
         scores = np.full(self._documents.size + 1, np.nan, np.float32)
         scores[rows], scores[NOBODY] = own, 0
         beside = np.concatenate([sessions.before[rows], sessions.after[rows]])
