@@ -28,7 +28,7 @@ from mcp_memory_server.schema.stamps import (
 from mcp_memory_server.schema.summary_records import summary_from
 
 USERS_KEPT = 10_000
-MEMORIES_KEPT = 500_000
+MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
 READ_IN_A_THREAD = 1_000
 """More items than this are not made into memories on the event loop, where everybody else would wait for it."""
