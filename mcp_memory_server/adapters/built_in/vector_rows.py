@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mcp_memory_server.adapters.built_in.columns import Numbers, Rows, with_room
 
 _WORD_BITS = 64
+_FARTHEST = 2**15
 
 
 class VectorRows:
@@ -19,6 +20,8 @@ class VectorRows:
         self._vectors = np.empty((0, 0), np.int8)
         self._inverse_lengths = np.empty(0, np.float32)
         self._signatures: list[NDArray[np.uint64]] = []
+        self._rows = 0
+        self._without_vector = 0
 
     @property
     def dimensions(self) -> int:
@@ -38,7 +41,10 @@ class VectorRows:
         self._signatures = [with_room(words, row) for words in self._signatures]
         numbers = self._checked(vector) if vector else np.zeros(self.dimensions, np.int8)
         self._vectors[row] = numbers
-        self._inverse_lengths[row] = _inverse_length(numbers)
+        self._without_vector += (inverse := _inverse_length(numbers)) == 0
+        self._without_vector -= row < self._rows and self._inverse_lengths[row] == 0
+        self._rows = max(self._rows, row + 1)
+        self._inverse_lengths[row] = inverse
         for words, word in zip(self._signatures, _signature(numbers), strict=True):
             words[row] = word
 
@@ -58,10 +64,10 @@ class VectorRows:
         differing = np.zeros(size, np.uint16)
         for words, word in zip(self._signatures, _signature(self._checked(question)), strict=True):
             differing += np.bitwise_count(words[:size] ^ word)
-        rows = np.flatnonzero(self._inverse_lengths[:size])
-        differing = differing[rows]
-        up_to = np.searchsorted(np.cumsum(np.bincount(differing, minlength=1)), limit)
-        return rows[differing <= up_to]
+        if self._without_vector:
+            differing[self._inverse_lengths[:size] == 0] = _FARTHEST
+        up_to = int(np.searchsorted(np.cumsum(np.bincount(differing, minlength=1)), limit))
+        return np.flatnonzero(differing <= min(up_to, _FARTHEST - 1))
 
     def _begin(self, dimensions: int) -> None:
         self._vectors = np.zeros((len(self._inverse_lengths), dimensions), np.int8)
