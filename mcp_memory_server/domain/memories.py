@@ -62,7 +62,7 @@ class Known:
     """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out.
 
     ``by_key`` are the memories under their sort keys; ``forgotten`` the fingerprints of what is not to be told again.
-    A later ``serial`` was read later.
+    A later ``serial`` was read later. So often as ``talks`` says, something was announced about sessions by then.
     """
 
     stamp: object
@@ -70,6 +70,7 @@ class Known:
     unreadable: frozenset[str] = frozenset()
     forgotten: frozenset[str] = frozenset()
     serial: int = 0
+    talks: int = 0
     orders: dict[datetime, list[KnownMemory]] = field(
         default_factory=dict[datetime, list["KnownMemory"]], compare=False
     )

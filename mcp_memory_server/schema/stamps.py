@@ -3,11 +3,12 @@
 A reader that has a copy compares stamps. Where it is only a few writes behind, the notes tell what to read again; where
 it is further behind, or a note does not fit in, it reads everything. Each note begins with the mark of its write, which
 never recurs: the reader finds its own mark among them, and knows that nothing in between is missing.
+
+Sessions that get turns have notes and a count of their own, so that many changed memories do not push them out.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from mcp_memory_server.domain.items import PUSHED_KEPT, Body, Item, Key, Update, pushed
@@ -15,6 +16,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.schema.keys import decoded, encoded, profile_key
 
 STAMP, MARK, RECENT = "stamp", "mark", "recent"
+TALKED, TALKS = "talked", "talks"
 
 LONGEST_NOTE = 450
 """Bytes: the longest session id has its place. Most notes take a tenth of it."""
@@ -51,9 +53,6 @@ class TalkGoesOn:
     is_over: bool = False
 
 
-Change: TypeAlias = MemoriesChanged | TalkGoesOn
-
-
 def raise_stamp(scope: Scope, *changed: Key) -> Update:
     """Return the write that tells every process what was changed; without keys, that anything may have been."""
     note = _MEMORIES + "\n".join(key.sk for key in changed)
@@ -63,7 +62,9 @@ def raise_stamp(scope: Scope, *changed: Key) -> Update:
 def announce(scope: Scope, writer: str, since: str = "", *, is_over: bool = False) -> Update:
     """Return the write that tells every process that a session gets turns from this writer, or no more."""
     kind = _ENDED_TALK if is_over else _TALK
-    return _raised(scope, f"{kind}{writer} {since or '-'} {encoded(scope.session_id or '')}")
+    talk = f"{kind}{writer} {since or '-'} {encoded(scope.session_id or '')}"
+    raised = _raised(scope, _TALK)
+    return replace(raised, add={**raised.add, TALKED: 1}, push={**raised.push, TALKS: talk})
 
 
 def stamp_from(profile: Item | None) -> Stamp | None:
@@ -74,7 +75,7 @@ def stamp_from(profile: Item | None) -> Stamp | None:
     return Stamp(count if isinstance(count, int) else 0, mark if isinstance(mark, str) else "")
 
 
-def changes_since(before: Stamp | None, body: Body) -> Sequence[Change] | None:
+def changes_since(before: Stamp | None, body: Body) -> Sequence[MemoriesChanged] | None:
     """Return what was changed since this stamp, the newest first; None if that is not known any more."""
     count = body.get(STAMP)
     if before is None or not isinstance(count, int) or not 0 < count - before.count < PUSHED_KEPT:
@@ -88,10 +89,18 @@ def changes_since(before: Stamp | None, body: Body) -> Sequence[Change] | None:
     return known if len(known) == len(changes) else None
 
 
-def latest_talks(body: Body) -> list[TalkGoesOn]:
-    """Return the sessions that the notes name, the newest first."""
-    changes = (_change_from(note[_MARK_LENGTH:]) for note in pushed(body, RECENT))
-    return [change for change in changes if isinstance(change, TalkGoesOn)]
+def talks_told(body: Body) -> int:
+    """Return how often something was announced about the user's sessions."""
+    told = body.get(TALKED)
+    return told if isinstance(told, int) else 0
+
+
+def talks_since(before: int | None, body: Body) -> tuple[Sequence[TalkGoesOn], bool]:
+    """Return what was announced since there were so many announcements, the oldest first, and whether some are lost."""
+    notes = pushed(body, TALKS)
+    new = None if before is None else talks_told(body) - before
+    are_lost = new is None or not 0 <= new <= len(notes)
+    return [_talk_from(note) for note in reversed(notes if are_lost else notes[:new])], are_lost
 
 
 def _raised(scope: Scope, note: str) -> Update:
@@ -102,11 +111,13 @@ def _raised(scope: Scope, note: str) -> Update:
     return Update(profile_key(scope), add={STAMP: 1}, set={MARK: mark}, push={RECENT: mark + note})
 
 
-def _change_from(note: str) -> Change | None:
+def _change_from(note: str) -> MemoriesChanged | None:
     kind, rest = note[:1], note[1:]
     if kind == _MEMORIES:
         return MemoriesChanged(tuple(rest.split("\n")))
-    if kind in (_TALK, _ENDED_TALK):
-        writer, since, session = rest.split(" ")
-        return TalkGoesOn(decoded(session), writer, "" if since == "-" else since, kind == _ENDED_TALK)
-    return None
+    return MemoriesChanged(()) if kind == _TALK else None
+
+
+def _talk_from(note: str) -> TalkGoesOn:
+    writer, since, session = note[1:].split(" ")
+    return TalkGoesOn(decoded(session), writer, "" if since == "-" else since, note[:1] == _ENDED_TALK)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from mcp_memory_server.domain.items import Item, Key
+from mcp_memory_server.domain.items import Body, Item, Key
 from mcp_memory_server.domain.memories import Known, KnownMemory, from_fact, from_note, from_preference, from_summary
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turn_memories import turn_memory_id
@@ -17,13 +17,13 @@ from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.embeddings import embedding_from
 from mcp_memory_server.schema.records import fact_from, forgotten_turn_from, note_from, preference_from, tombstone_from
 from mcp_memory_server.schema.stamps import (
-    Change,
     MemoriesChanged,
     Stamp,
     TalkGoesOn,
     changes_since,
-    latest_talks,
     stamp_from,
+    talks_since,
+    talks_told,
 )
 from mcp_memory_server.schema.summary_records import summary_from
 
@@ -40,20 +40,23 @@ class Talks:
     def __init__(self) -> None:
         self._lock = Lock()
         self._announced: list[TalkGoesOn] = []
+        self._are_lost = True
 
-    def add(self, announced: Iterable[TalkGoesOn]) -> None:
-        """Note what was announced."""
+    def add(self, announced: Sequence[TalkGoesOn], *, are_lost: bool) -> None:
+        """Note what was announced, and whether there was more of which nobody knows."""
         with self._lock:
             self._announced += announced
+            self._are_lost = self._are_lost or are_lost
 
-    def take(self) -> list[TalkGoesOn]:
-        """Return what was announced since this was last asked."""
+    def take(self) -> tuple[list[TalkGoesOn], bool]:
+        """Return what was announced since this was last asked, and whether some of it may be lost."""
         with self._lock:
-            announced, self._announced = self._announced, []
-            return announced
+            taken = self._announced, self._are_lost
+            self._announced, self._are_lost = [], False
+            return taken
 
     def __bool__(self) -> bool:
-        return bool(self._announced)
+        return bool(self._announced) or self._are_lost
 
 
 class KnownMemories:
@@ -87,15 +90,16 @@ class KnownMemories:
         kept = self._recall(scope.user_id)
         if kept is not None and kept[0].stamp == stamp:
             return kept
-        if kept is not None and profile is not None:
-            changes = changes_since(_stamp(kept[0]), profile.body)
-            if changes is not None:
-                known = await self._changed(scope, kept[0], changes)
-                talks = [change for change in reversed(changes) if isinstance(change, TalkGoesOn)]
-                return self._keep(scope, replace(known, stamp=stamp, serial=serial, orders={}), talks)
-        known = await self._load(scope)
-        talks = [] if profile is None else latest_talks(profile.body)[::-1]
-        return self._keep(scope, replace(known, stamp=stamp, serial=serial), talks)
+        before = None if kept is None else kept[0]
+        body: Body = {} if profile is None else profile.body
+        changes = None if before is None else changes_since(_stamp(before), body)
+        if before is None or changes is None:
+            known = await self._load(scope)
+        else:
+            known = await self._changed(scope, before, changes)
+        announced, are_lost = talks_since(None if before is None else before.talks, body)
+        known = replace(known, stamp=stamp, serial=serial, talks=talks_told(body), orders={})
+        return self._keep(scope, known, announced, are_lost=are_lost)
 
     async def past(self, scope: Scope) -> Known:
         """Return what held once and no longer does."""
@@ -110,10 +114,10 @@ class KnownMemories:
         items = [item for page in pages for item in page.items]
         return self._read(items) if len(items) < READ_IN_A_THREAD else await asyncio.to_thread(self._read, items)
 
-    async def _changed(self, scope: Scope, known: Known, changes: Sequence[Change]) -> Known:
+    async def _changed(self, scope: Scope, known: Known, changes: Sequence[MemoriesChanged]) -> Known:
         """Return what is known after only what was changed is read again."""
         partition = keys.user_partition(scope.user_id)
-        changed = {sk for change in changes if isinstance(change, MemoriesChanged) for sk in change.sort_keys}
+        changed = {sk for change in changes for sk in change.sort_keys}
         wanted = {sk for sk in changed if keys.is_known(sk)}
         if not wanted:
             return known
@@ -141,10 +145,12 @@ class KnownMemories:
                 self._kept.move_to_end(user_id)
             return self._kept.get(user_id)
 
-    def _keep(self, scope: Scope, known: Known, announced: Sequence[TalkGoesOn]) -> tuple[Known, Talks]:
+    def _keep(
+        self, scope: Scope, known: Known, announced: Sequence[TalkGoesOn], *, are_lost: bool
+    ) -> tuple[Known, Talks]:
         with self._lock:
             kept, talks = self._kept.get(scope.user_id, (None, Talks()))
-            talks.add(announced)
+            talks.add(announced, are_lost=are_lost)
             if kept is not None and kept.serial > known.serial:
                 return known, talks  # somebody asked later and was answered earlier
             self._memories_kept += len(known.by_key) - (0 if kept is None else len(kept.by_key))

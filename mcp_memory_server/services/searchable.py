@@ -154,6 +154,11 @@ class Searchable:
         """Whether every session that is known of was read to its end, once."""
         return self.has_read_talks and not self.unread
 
+    def doubt_talks(self) -> None:
+        """Note that any session may have turns that were not announced here: all of them are looked at again."""
+        self.has_read_talks = False
+        self.unread |= self.sessions.keys()
+
     def to_read(self, now: datetime) -> list[str]:
         """Return the sessions in which turns may be that are not searched yet."""
         return sorted(self.unread | {name for name, session in self.sessions.items() if session.is_running(now)})

@@ -158,8 +158,10 @@ class SearchableMemories:
             await self._learn(scope, user.searchable, known)
             if talks is None:
                 return
-            announced = talks.take()
+            announced, are_lost = talks.take()
             user.searchable.follow(announced, self._now())
+            if are_lost:
+                user.searchable.doubt_talks()
             if not user.searchable.has_read_talks or time.monotonic() < user.listed_again_until:
                 await self._list(scope, user, has_announced=bool(announced))
             try:

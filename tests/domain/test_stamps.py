@@ -15,9 +15,10 @@ from mcp_memory_server.schema.stamps import (
     TalkGoesOn,
     announce,
     changes_since,
-    latest_talks,
     raise_stamp,
     stamp_from,
+    talks_since,
+    talks_told,
 )
 
 ANNA = Scope("anna")
@@ -99,6 +100,28 @@ def test_any_session_can_be_announced(session: str) -> None:
     profile.write(announce(Scope("anna", session), "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     profile.write(announce(Scope("anna", session), "w2", is_over=True))
 
-    expected = [TalkGoesOn(session, "w2", is_over=True), TalkGoesOn(session, "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV")]
-    assert changes_since(known, profile.body) == expected
-    assert latest_talks(profile.body) == expected
+    expected = [TalkGoesOn(session, "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), TalkGoesOn(session, "w2", is_over=True)]
+    assert changes_since(known, profile.body) == [MemoriesChanged(())] * 2
+    assert talks_since(0, profile.body) == (expected, False)
+    assert talks_since(2, profile.body) == ([], False)
+
+
+def test_changed_memories_do_not_push_out_what_was_announced() -> None:
+    profile = Profile()
+    profile.write(announce(Scope("anna", "talk"), "w1"))
+    for number in range(20):
+        profile.write(raise_stamp(ANNA, key(number)))
+
+    assert talks_since(0, profile.body) == ([TalkGoesOn("talk", "w1")], False)
+
+
+def test_too_many_announcements_are_known_to_be_lost() -> None:
+    profile = Profile()
+    for number in range(PUSHED_KEPT + 1):
+        profile.write(announce(Scope("anna", f"talk {number}"), "w1"))
+
+    announced, are_lost = talks_since(0, profile.body)
+
+    assert are_lost
+    assert len(announced) == PUSHED_KEPT
+    assert talks_since(talks_told(profile.body) + 1, profile.body)[1]  # the user was erased, and began anew

@@ -101,6 +101,21 @@ async def test_turns_of_hours_later_are_found(
     assert texts(await memory.recall.search(anna, "piano"))[0] == PIANO
 
 
+async def test_sessions_are_found_however_much_was_written_since_the_last_question(
+    memory: Memory, other_process: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await says(other_process, "The locker of room 0 is green.", Scope("anna", "talk 0"))
+    await memory.recall.search(anna, "locker")
+    clock.advance(timedelta(hours=3))
+
+    for number in range(12):
+        await says(other_process, f"The locker of room {number} is grey.", Scope("anna", f"talk {number}"))
+        await other_process.facts.learn(anna, Statement(f"Anna has shelf {number}", topic=f"shelves/{number}"))
+
+    found = texts(await memory.recall.search(anna, "locker grey", max_tokens=2_000))
+    assert {text for text in found if "grey" in text} == {f"The locker of room {n} is grey." for n in range(12)}
+
+
 async def test_nobody_else_s_words_are_found(memory: Memory, anna: Scope) -> None:
     await says(memory, PIANO, Scope("ben", "talk 1"))
     await says(memory, PIANO, Scope("anna#talk 1", "talk 1"))
