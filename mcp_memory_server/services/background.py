@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 CLOSE_SECONDS = 5.0
+THREAD_NAME = "memory-background"
 
 
 class Background:
@@ -37,7 +38,7 @@ class Background:
             # A thread does not come along when the process forks.
             if self._loop is None or self._thread is None or not self._thread.is_alive():
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="memory-background", daemon=True)
+                self._thread = threading.Thread(target=self._loop.run_forever, name=THREAD_NAME, daemon=True)
                 self._thread.start()
             return asyncio.run_coroutine_threadsafe(work(), self._loop)
 

@@ -80,7 +80,10 @@ class NearbyTurns:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 keys = await vectors.nearest(vector_owner(scope.user_id, self._model or ""), vector)
-                return await self._turns.at(scope, self._places(scope, keys))
+                places = self._places(scope, keys)
+                found = await self._turns.at(scope, places)
+                # The nearest last: where there is no room for all, those that come first make way.
+                return {place: found[place] for place in reversed(places) if place in found}
         except (MemoryServerError, TimeoutError):
             # Whatever is wrong with it, and whoever can mend it: an answer without it is still an answer.
             logger.warning("the vector index does not answer, and is left alone for a while", exc_info=True)
