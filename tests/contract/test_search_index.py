@@ -151,6 +151,14 @@ def test_a_question_about_a_time_alone_finds_what_was_said_then() -> None:
     assert ids(ask(index, "What did we do yesterday?")) == ["d29"]
 
 
+def test_what_is_far_from_the_question_in_every_way_is_not_found_although_the_time_fits() -> None:
+    opposite = bytes(-number & 0xFF for number in memoryview(vectors_of(["What did we do yesterday?"])[0]).cast("b"))
+    index = BuiltInSearchIndex(stem)
+    index.add([said(29, "We fed the ducks")], [opposite])
+
+    assert ids(ask(index, "What did we do yesterday?")) in ([], ["d29"])
+
+
 def test_the_time_of_a_question_decides_between_equal_texts() -> None:
     texts = [said(number, "I went swimming in the lake") for number in (1, 10, 20)]
 

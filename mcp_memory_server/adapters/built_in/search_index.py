@@ -192,6 +192,8 @@ class BuiltInSearchIndex:
     def _best(self, rows: Rows, parts: Parts, limit: int, prior: Prior | None, *, explain: bool) -> list[Match]:
         totals, ids = parts.total(), self._documents.ids
         places = _highest(totals, max(REORDERED * limit, FEWEST_REORDERED)).tolist()
+        if not places:
+            return []
         names, values = [ids[row] for row in rows[places].tolist()], totals[places].tolist()
         if prior is not None:
             values = [value * factor for value, factor in zip(values, prior(names), strict=True)]
