@@ -73,17 +73,22 @@ class NearbyTurns:
         await self._memories.with_guests(scope, searchable, found)
         return searchable, tuple(BY_MEANING if sentence == TOO_MANY else sentence for sentence in missing)
 
-    async def _near(self, scope: Scope, vector: bytes, vectors: VectorIndex) -> Mapping[TurnPlace, KnownMemory] | None:
-        """Return the turns that are nearest, as they are in the table now; None if that cannot be told in time."""
+    async def _near(
+        self, scope: Scope, vector: bytes, vectors: VectorIndex
+    ) -> Mapping[TurnPlace, KnownMemory | None] | None:
+        """Return the turns that are nearest, those that are not indexed here as they are in the table now.
+
+        None if that cannot be told in time.
+        """
         if self._monotonic() < self._rests_until:
             return None
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 keys = await vectors.nearest(vector_owner(scope.user_id, self._model or ""), vector)
                 places = self._places(scope, keys)
-                found = await self._turns.at(scope, places)
+                found = await self._turns.at(scope, self._memories.not_held(scope, places))
                 # The nearest last: where there is no room for all, those that come first make way.
-                return {place: found[place] for place in reversed(places) if place in found}
+                return {place: found.get(place) for place in reversed(places)}
         except (MemoryServerError, TimeoutError):
             # Whatever is wrong with it, and whoever can mend it: an answer without it is still an answer.
             logger.warning("the vector index does not answer, and is left alone for a while", exc_info=True)
@@ -91,11 +96,10 @@ class NearbyTurns:
             return None
 
     def _places(self, scope: Scope, keys: Sequence[Key]) -> list[TurnPlace]:
-        """Return where those lie that are the user's, and not indexed here. What belongs to others is counted."""
+        """Return where those lie that are the user's. What belongs to others is counted."""
         own = [key for key in keys if owner_of(key) == scope.user_id]
         if foreign := len(keys) - len(own):
             logger.error("the vector index returned %d items of other owners: they were dropped", foreign)
             self._metrics.record(FOREIGN_VECTORS, foreign)
         turns = [turn for key in own if (turn := turn_at(key)) is not None]
-        places = [TurnPlace(session.session_id or "", turn_id, number) for session, turn_id, number in turns]
-        return self._memories.not_held(scope, places)
+        return [TurnPlace(session.session_id or "", turn_id, number) for session, turn_id, number in turns]

@@ -114,15 +114,21 @@ class Searchable:
                 if for_good:
                     self.guests.pop(document_id, None)
 
-    def admit(self, turns: Mapping[TurnPlace, KnownMemory]) -> list[tuple[str, KnownMemory]]:
-        """Return those that are not here yet, to be put in as guests. The guests that came first make room."""
+    def admit(self, turns: Mapping[TurnPlace, KnownMemory | None]) -> list[tuple[str, KnownMemory]]:
+        """Return those that are not here yet, to be put in as guests. The guests that came first make room.
+
+        A guest who is named again, with its memory or without, comes anew.
+        """
         with self.lock:
-            memories = {turn_document(place): memory for place, memory in turns.items()}
-            new = [(document_id, memory) for document_id, memory in memories.items() if document_id not in self.turns]
-            self.guests |= dict.fromkeys(document_id for document_id, _ in new)
+            named = {turn_document(place): memory for place, memory in turns.items()}
+            new = {one: memory for one, memory in named.items() if memory is not None and one not in self.turns}
+            for document_id in named:
+                if document_id in new or document_id in self.guests:
+                    self.guests.pop(document_id, None)
+                    self.guests[document_id] = None
             leaving = list(self.guests)[: max(0, len(self.guests) - MOST_GUESTS)]
         self.take_out(leaving)
-        return new
+        return [(document_id, memory) for document_id, memory in new.items() if document_id not in leaving]
 
     def is_new(self, turn: FoundTurn) -> bool:
         """Tell whether a turn has no place here yet. A guest has none until it is read in its session."""

@@ -108,7 +108,9 @@ class SearchableMemories:
         held = {} if user is None else user.searchable.turns
         return [place for place in places if turn_document(place) not in held]
 
-    async def with_guests(self, scope: Scope, searchable: Searchable, turns: Mapping[TurnPlace, KnownMemory]) -> None:
+    async def with_guests(
+        self, scope: Scope, searchable: Searchable, turns: Mapping[TurnPlace, KnownMemory | None]
+    ) -> None:
         """Index turns that were found elsewhere, for a while, although there may be no room for them."""
         new = searchable.admit(turns)
         if new:

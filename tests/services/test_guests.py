@@ -51,6 +51,15 @@ def test_who_is_there_already_is_not_brought_in_again(few: Searchable) -> None:
     assert few.admit(dict([turn(1), turn(2)])) == []
 
 
+def test_a_guest_who_is_named_again_stays_longer_than_one_who_came_later(few: Searchable) -> None:
+    bring_in(few, 1)
+    bring_in(few, 2)
+    few.admit({turn(1)[0]: None})
+    bring_in(few, 3)
+
+    assert held(few) == [1, 3]
+
+
 def test_a_guest_that_is_read_in_its_session_stays_for_good(few: Searchable) -> None:
     bring_in(few, 1)
     place, memory = turn(1)
