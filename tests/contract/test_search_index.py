@@ -156,7 +156,7 @@ def test_what_is_far_from_the_question_in_every_way_is_not_found_although_the_ti
     index = BuiltInSearchIndex(stem)
     index.add([said(29, "We fed the ducks")], [opposite])
 
-    assert ids(ask(index, "What did we do yesterday?")) in ([], ["d29"])
+    assert ask(index, "What did we do yesterday?") == []
 
 
 def test_the_time_of_a_question_decides_between_equal_texts() -> None:
