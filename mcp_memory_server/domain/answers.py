@@ -21,6 +21,8 @@ SHARE_OF_ONE = 8
 SHORTEST_EXCERPT = 40
 """One memory takes an eighth of a reply's tokens, or forty if that is more. The rest of a longer one is left out."""
 CHARACTERS_A_TOKEN = 4
+TOKENS_A_JOINT = 1
+"""Memories are counted apart. Where they meet in the reply, it takes no more tokens than these on top."""
 
 Count = Callable[[str], int]
 
@@ -112,7 +114,7 @@ def told(memory: KnownMemory, now: datetime, explained: Mapping[str, float] | No
         memory.text,
         memory.kind,
         memory.topic,
-        f"{memory.since:%Y-%m-%d %H:%M}" if is_turn else f"{memory.since:%Y-%m-%d}",
+        memory.since.strftime("%Y-%m-%d %H:%M") if is_turn else memory.since.date().isoformat(),
         round(confidence(memory, now), 2),
         by=memory.speaker,
         origin=memory.origin,
@@ -136,16 +138,16 @@ class Reply:
         self._alone = replace(answer, memories=(), more=max(found - 1, 0))
         self._room = max_tokens - count(reply_text(self._alone.to_reply()))
         # It is not known yet, and takes its room.
-        self._room_for_a_cursor = count(f'"cursor":"{LONGEST_CURSOR}",')
+        self._room_for_a_cursor = count(_cursor_text(LONGEST_CURSOR))
         self._told: list[Recollection] = []
         self.is_full = False
 
     def add(self, memory: Recollection) -> bool:
         """Tell one more memory, shortened where that is needed; False if there is no room for it."""
         for text in self._shorter(memory.text):
-            fitting = replace(memory, text=text)
-            cost = self._count(reply_text(fitting.to_reply())) + 1
-            if cost <= self._room - self._room_for_a_cursor if self._told else self._fits_alone(fitting):
+            fitting = memory if text is memory.text else replace(memory, text=text)
+            cost = self._count(reply_text(fitting.to_reply())) + TOKENS_A_JOINT
+            if cost <= self._room - self._room_for_a_cursor or (not self._told and self._fits_alone(fitting)):
                 self._told.append(fitting)
                 self._room -= cost
                 return True
@@ -163,9 +165,16 @@ class Reply:
             reply = replace(self._answer, memories=tuple(told), more=left)
             leads_on = replace(reply, cursor=place.cursor_after(len(told), told[-1].id)) if left else reply
             for fitting in (leads_on, reply) if len(told) == 1 else (leads_on,):
-                if self._count(reply_text(fitting.to_reply())) <= self._max_tokens:
+                if self._fits(fitting):
                     return fitting
         return replace(self._answer, more=more + len(self._told))
+
+    def _fits(self, reply: Recalled) -> bool:
+        """Tell whether the reply keeps the budget. It is counted as a whole only if that may be close."""
+        cursor = 0 if reply.cursor is None else self._count(_cursor_text(reply.cursor))
+        if cursor + TOKENS_A_JOINT * len(self._told) <= self._room:
+            return True
+        return self._count(reply_text(reply.to_reply())) <= self._max_tokens
 
     def _shorter(self, text: str) -> Iterator[str]:
         """Yield what may stand for the text: a part that is not too long; if nothing else is told yet, ever less."""
@@ -175,3 +184,7 @@ class Reply:
             yield excerpt(text, self._asked, SHORTEST_EXCERPT * CHARACTERS_A_TOKEN)
         if not self._told:
             yield from ever_shorter(excerpt(text, self._asked, SHORTEST_EXCERPT * CHARACTERS_A_TOKEN))
+
+
+def _cursor_text(cursor: str) -> str:
+    return f'"cursor":"{cursor}",'

@@ -46,6 +46,8 @@ class AskedTimes:
 def times_asked_for(question: str, asked_at: datetime) -> AskedTimes:
     """Return the times that the question speaks of; none if it names none that is understood."""
     rest = question.casefold()
+    if not _may_name_a_time(rest):
+        return AskedTimes((), rest)
     found: dict[int, Span] = {}
     for wording, span_of in _WORDINGS:
         for match in list(wording.finditer(rest)):
@@ -55,6 +57,11 @@ def times_asked_for(question: str, asked_at: datetime) -> AskedTimes:
                 # Taken: "5 May 2023" is not also "May 2023" and "2023".
                 rest = rest[: match.start()] + " " * len(match.group()) + rest[match.end() :]
     return AskedTimes(tuple(span for _, span in sorted(found.items())), rest)
+
+
+def _may_name_a_time(text: str) -> bool:
+    """Tell whether it is worth looking closer: most questions are about no time at all."""
+    return not text.isascii() or not _TIME_WORDS.isdisjoint(_WORD.findall(text)) or _DIGIT.search(text) is not None
 
 
 def _day(match: re.Match[str], asked_at: datetime) -> Span | None:
@@ -153,6 +160,9 @@ def _one_of(names: Iterable[str]) -> str:
 def _phrases(names: Iterable[str]) -> str:
     return "|".join(rf"\b{re.escape(name)}\b" if name[0] < "\u3000" else name for name in sorted(names, key=len)[::-1])
 
+
+_WORD, _DIGIT = re.compile(r"\w+"), re.compile(r"\d")
+_TIME_WORDS = frozenset(name.split()[-1] for name in (*MONTHS, *WEEKDAYS, *UNITS, *DAYS_BACK, *STRETCHES))
 
 _OF = r"(?:\.|,|\s+of|\s+de|\s+del)?\s*"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"

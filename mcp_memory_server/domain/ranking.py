@@ -47,6 +47,8 @@ def worth(memory: KnownMemory, now: datetime) -> tuple[int, float, str]:
 
 def standing(memory: KnownMemory, now: datetime) -> float:
     """Return how much a memory counts whatever the question: up to 1 and a little more for often repeated ones."""
+    if memory.kind is Kind.TURN:
+        return standing_of_turn(memory.said_at, memory.importance, now)
     fresh = recency_of(memory.said_at, now)
     faded = 1 - CONFIDENCE_WEIGHT * (1 - confidence(memory, now)) - RECENCY_WEIGHT * (1 - fresh)
     if memory.kind is Kind.CANDIDATE:

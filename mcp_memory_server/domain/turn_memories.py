@@ -21,13 +21,14 @@ def turn_memory_id(session_id: str, turn_id: str) -> str:
 
 def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vector: bytes | None = None) -> KnownMemory:
     """Return the turn as a memory."""
+    at = turn.at
     return KnownMemory(
         id=turn_memory_id(session_id, turn.id),
         kind=Kind.TURN,
         text=turn.content,
         topic=None,
-        since=turn.at,
-        said_at=turn.at,
+        since=at,
+        said_at=at,
         expires_at=expires_at,
         support=1,
         speaker=turn.speaker or turn.role.value,

@@ -9,6 +9,7 @@ _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUES = {letter: value for value, letter in enumerate(_LETTERS)}
 _RANDOM_BITS = 80
 _TIME_BITS = 48
+_TIME_LETTERS = 10
 # New ids start in the lower half of the random part, so that counting up from one never runs into the next millisecond.
 _START_BITS = _RANDOM_BITS - 1
 _STEP_BITS = 48
@@ -40,7 +41,7 @@ def first_ulid_of(moment: datetime) -> str:
 
 def moment_of(ulid: str) -> datetime:
     """Return the moment that an id was made at, to the millisecond."""
-    return datetime.fromtimestamp((_number(ulid) >> _RANDOM_BITS) / 1000, UTC)
+    return datetime.fromtimestamp(_number(ulid[:_TIME_LETTERS]) / 1000, UTC)
 
 
 def is_ulid(text: str) -> bool:

@@ -6,9 +6,10 @@ question is looked up in the forms of every language that the index holds.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from types import MappingProxyType
 
 from mcp_memory_server.domain.stop_words import ASKING, STOP_SIGNS, STOP_WORDS
 
@@ -87,10 +88,11 @@ def forms(words: list[str], language: str, stem: Stemmer) -> list[str]:
     return [_plain(word) for word in (stem(language, words) if language != UNSPACED else words)]
 
 
-def asked_words(question: str) -> dict[str, float]:
+@lru_cache(maxsize=100)
+def asked_words(question: str) -> Mapping[str, float]:
     """Return the words of a question that carry meaning, each with its weight up to 1. They are not stemmed yet."""
     words = dict.fromkeys(_telling(words_of(question)))
-    return {word: _weight(word) for word in islice(words, MOST_ASKED)}
+    return MappingProxyType({word: _weight(word) for word in islice(words, MOST_ASKED)})
 
 
 def _telling(words: list[str]) -> list[str]:

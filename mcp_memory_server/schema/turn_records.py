@@ -55,6 +55,7 @@ COUNTED = (WRITER, "token_count")
 COMPRESSED_FROM_BYTES = 1024
 PART_BYTES = 300 * 1024
 
+_ROLES: Mapping[object, Role] = {role.value: role for role in Role}
 _CONTENT = ("content", "packed", "parts")
 _VIEWS = {
     View.CONTEXT: ("role", *_CONTENT, "intent", "speaker"),
@@ -252,7 +253,7 @@ def turn_from(item: Item, parts: Sequence[Item] = ()) -> Turn:
     body = item.body
     return Turn(
         id=turn_id(item),
-        role=Role(body["role"]) if body.get("role") in set(Role) else Role.SYSTEM,
+        role=_ROLES.get(body.get("role"), Role.SYSTEM),
         content=_content(body, parts),
         speaker=_text(body, "speaker"),
         intent=_text(body, "intent"),

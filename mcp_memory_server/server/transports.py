@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from mcp.server import Server
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
-from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -22,6 +21,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from mcp_memory_server.errors import ConfigurationError
+from mcp_memory_server.server.standard_streams import standard_streams
 
 PATH = "/mcp"
 METRICS_PATH = "/metrics"
@@ -44,7 +44,7 @@ class Guard:
 
 async def serve_stdio(server: Server[Any]) -> None:
     """Serve the one client that started this process, until it closes the stream."""
-    async with stdio_server() as (incoming, outgoing):
+    async with standard_streams() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 

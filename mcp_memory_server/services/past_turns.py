@@ -104,13 +104,16 @@ class PastTurns:
                         unreadable += 1
         return SessionTurns(tuple(sorted(found, key=lambda turn: turn.place.turn_id)), unreadable)
 
-    async def at(self, scope: Scope, places: Collection[TurnPlace]) -> Mapping[TurnPlace, KnownMemory]:
+    async def at(
+        self, scope: Scope, places: Collection[TurnPlace], *, with_vectors: bool = True
+    ) -> Mapping[TurnPlace, KnownMemory]:
         """Return the turns that still lie in these places."""
-        keys = {place.key(scope): place for place in places}
-        items = await self._table.get_many(keys, attributes=_READ)
+        sessions = {place.session_id: place.session(scope) for place in places}
+        keys = {turn_key(sessions[place.session_id], place.turn_id, place.partition): place for place in places}
+        items = await self._table.get_many(keys, attributes=_READ if with_vectors else _TOLD)
         found: dict[TurnPlace, KnownMemory] = {}
         for key, item in items.items():
-            for turn in await self._found(keys[key].session(scope), item, keys[key].partition):
+            for turn in await self._found(sessions[keys[key].session_id], item, keys[key].partition):
                 found[turn.place] = turn.memory
         return found
 

@@ -158,7 +158,7 @@ class Recall:
         searchable: Searchable,
         missing: tuple[str, ...],
     ) -> Recalled:
-        rest = found[asked.place.start([_public_id(match, rows) for match in found]) :]
+        rest = found[_start(asked.place, found, rows) :]
         words = asked_words(asked.question)
         reply = Reply(_answer(missing), len(rest), words, self._count, asked.max_tokens)
         left = len(rest)
@@ -186,7 +186,7 @@ class Recall:
         places = {match.id: place for match in found if (place := place_of(match.id)) is not None}
         if not places:
             return [rows.get(match.id) for match in found]
-        turns = await self._turns.at(scope, places.values())
+        turns = await self._turns.at(scope, places.values(), with_vectors=False)
         searchable.take_out([document_id for document_id, place in places.items() if place not in turns])
         return [turns.get(places[match.id]) if match.id in places else rows.get(match.id) for match in found]
 
@@ -220,6 +220,10 @@ def _each_once(matches: Sequence[Match], rows: Mapping[str, KnownMemory], now: d
     placed = {fact.fingerprint for fact in facts.values() if fact.topic is not None}
     said_elsewhere = {document_id for document_id in loose if facts[document_id].fingerprint in placed}
     return [match for match in living if match.id not in said_elsewhere]
+
+
+def _start(place: Place, found: Sequence[Match], rows: Mapping[str, KnownMemory]) -> int:
+    return 0 if place.last is None else place.start([_public_id(match, rows) for match in found])
 
 
 def _public_id(match: Match, rows: Mapping[str, KnownMemory]) -> str:

@@ -73,11 +73,13 @@ class Searchable:
         self.turns: dict[str, TurnNote] = {}
         self.sessions: dict[str, Followed] = {}
         self.unread: set[str] = set()
+        self._leased: set[str] = set()
         self.guests: dict[str, None] = {}
         self.unreadable_turns = 0
         self.has_read_talks = False
         self._standing_at: datetime | None = None
         self._standings: dict[str, float] = {}
+        """How each memory stands. That changes over days: it is worked out when one comes, and then once a day."""
 
     # What belongs in the index.
 
@@ -101,14 +103,16 @@ class Searchable:
         self,
         memories: Sequence[tuple[str, KnownMemory]],
         vectors: Sequence[bytes | None],
+        now: datetime,
         *,
         for_good: bool = False,
     ) -> None:
         """Index memories under their ids. Who comes ``for_good`` is no guest any more."""
         with self.lock:
             self.index.add([document_of(*entry) for entry in memories], vectors)
+            today = self._today(now)
             for document_id, memory in memories:
-                self._standings.pop(document_id, None)
+                self._standings[document_id] = standing(memory, today)
                 if memory.kind is Kind.TURN:
                     self.turns[document_id] = TurnNote(memory.said_at, memory.importance)
                 if for_good:
@@ -151,6 +155,7 @@ class Searchable:
                 session.leases.pop(talk.writer, None)
             else:
                 session.leases[talk.writer] = now + FOLLOWED_FOR
+                self._leased.add(talk.session)
             if talk.since:
                 session.since = talk.since if session.since is None else min(session.since, talk.since)
             self.unread.add(talk.session)
@@ -167,7 +172,8 @@ class Searchable:
 
     def to_read(self, now: datetime) -> list[str]:
         """Return the sessions in which turns may be that are not searched yet."""
-        return sorted(self.unread | {name for name, session in self.sessions.items() if session.is_running(now)})
+        running = {name for name in self._leased if self.sessions[name].is_running(now)}
+        return sorted(self.unread | running)
 
     def has_read(self, session_id: str, turns: Sequence[FoundTurn], now: datetime) -> None:
         """Note that a session was read to its end."""
@@ -179,8 +185,10 @@ class Searchable:
         if is_first and turns and now - turns[-1].memory.said_at < FOLLOWED_FOR:
             # Whoever writes there may have announced it before anybody looked.
             session.leases.setdefault(SOMEBODY, now + FOLLOWED_FOR)
+            self._leased.add(session_id)
         if not session.is_running(now):
             session.leases, session.since = {}, None
+            self._leased.discard(session_id)
 
     # Asking.
 
@@ -210,19 +218,21 @@ class Searchable:
         return turns | {sk for sk, memory in rows.items() if _held(memory, moment)}
 
     def _prior(self, now: datetime, times_told: Mapping[str, int]) -> Prior:
-        rows = self.known.by_key
-        # How a memory stands changes over days: it is worked out once an hour, when it is first found.
-        hour = now.replace(minute=0, second=0, microsecond=0)
-        if self._standing_at != hour:
-            self._standing_at, self._standings = hour, {}
+        rows, today = self.known.by_key, self._today(now)
 
         def factor(document_id: str) -> float:
             if (known := self._standings.get(document_id)) is None:
-                known = self._standings[document_id] = self._standing(document_id, hour)
+                known = self._standings[document_id] = self._standing(document_id, today)
             memory = rows.get(document_id) if times_told else None
             return known if memory is None else known * liking(times_told.get(memory.id, 0))
 
         return lambda ids: [factor(document_id) for document_id in ids]
+
+    def _today(self, now: datetime) -> datetime:
+        today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        if self._standing_at != today:
+            self._standing_at, self._standings = today, {}
+        return today
 
     def _standing(self, document_id: str, now: datetime) -> float:
         if (turn := self.turns.get(document_id)) is not None:

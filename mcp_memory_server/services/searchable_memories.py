@@ -218,20 +218,19 @@ class SearchableMemories:
         for start in range(0, len(memories), INDEXED_AT_ONCE):
             some = memories[start : start + INDEXED_AT_ONCE]
             vectors = await self._reembedding.vectors([memory for _, memory in some])
-            searchable.put_in(some, vectors, for_good=for_good)
+            searchable.put_in(some, vectors, self._now(), for_good=for_good)
             self._reembedding.add(
                 [
-                    Lacking(key_of(scope, entry[0]), None if vector else _placing(searchable, *entry))
+                    Lacking(key_of(scope, entry[0]), None if vector else self._placing(searchable, *entry))
                     for entry, vector in zip(some, vectors, strict=True)
                     if entry[1].vector is None
                 ]
             )
             await asyncio.sleep(0)  # others are waiting for the same loop
 
+    def _placing(self, searchable: Searchable, document_id: str, memory: KnownMemory) -> Placed:
+        def place(vector: bytes) -> None:
+            if document_id in searchable.index:
+                searchable.put_in([(document_id, memory)], [vector], self._now())
 
-def _placing(searchable: Searchable, document_id: str, memory: KnownMemory) -> Placed:
-    def place(vector: bytes) -> None:
-        if document_id in searchable.index:
-            searchable.put_in([(document_id, memory)], [vector])
-
-    return place
+        return place

@@ -13,6 +13,8 @@ from mcp_memory_server.services.past_turns import FoundTurn, TurnPlace
 from mcp_memory_server.services.searchable import Searchable, turn_document
 from mcp_memory_server.wiring.embeddings import new_search_index
 
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> Searchable:
@@ -29,7 +31,7 @@ def turn(number: int) -> tuple[TurnPlace, KnownMemory]:
 
 def bring_in(index: Searchable, *numbers: int) -> None:
     new = index.admit(dict(turn(number) for number in numbers))
-    index.put_in(new, [None] * len(new))
+    index.put_in(new, [None] * len(new), NOW)
 
 
 def held(index: Searchable) -> list[int]:
@@ -64,7 +66,7 @@ def test_a_guest_that_is_read_in_its_session_stays_for_good(few: Searchable) -> 
     bring_in(few, 1)
     place, memory = turn(1)
     was_new = few.is_new(FoundTurn(place, memory, 1))
-    few.put_in([(turn_document(place), memory)], [None], for_good=True)
+    few.put_in([(turn_document(place), memory)], [None], NOW, for_good=True)
 
     bring_in(few, 2, 3)
     bring_in(few, 4)

@@ -48,13 +48,11 @@ def find_words(documents: DocumentRows, asked: Mapping[str, float]) -> FoundWord
     words = _looked_up(documents, asked)
     weights = [word.weight * rarity(documents.postings.holders(word.terms), size) for word in words]
     known = sum(weight for word, weight in zip(words, weights, strict=True) if word.terms)
-    rows = np.zeros(documents.size, np.float32)
-    sessions = np.zeros(len(documents.sessions.lengths()), np.float32)
-    for word, weight in zip(words, weights, strict=True):
-        if word.terms and weight >= NEGLIGIBLE * known:
-            holding = [_add_up(documents, term, word.certainty * weight / known, rows) for term in word.terms]
-            _add_up_sessions(documents, holding, word.certainty * word.weight, sessions)
-    return FoundWords(rows, sessions / (sessions.max(initial=0) or 1), known / (sum(weights) or 1))
+    weighed = zip(words, weights, strict=True)
+    telling = [(word, weight / known) for word, weight in weighed if word.terms and weight >= NEGLIGIBLE * known]
+    if not telling:
+        return FoundWords(np.zeros(documents.size, np.float32), np.zeros_like(documents.sessions.lengths()), 0.0)
+    return FoundWords(*_shares(documents, telling), known / sum(weights))
 
 
 def _looked_up(documents: DocumentRows, asked: Mapping[str, float]) -> list[_Word]:
@@ -72,19 +70,27 @@ def _known(documents: DocumentRows, terms: Sequence[str], weight: float) -> _Wor
     return _Word(tuple(filter(documents.postings.knows, set(near_words(terms[0])))), CORRECTED_WEIGHT, weight)
 
 
-def _add_up(documents: DocumentRows, term: str, weight: float, shares: Numbers) -> Rows:
-    rows, counts = documents.postings.holding(term)
-    shares[rows] += weight * term_weights(counts, documents.lengths[rows], documents.average_length())
-    return rows
+def _shares(documents: DocumentRows, telling: Sequence[tuple[_Word, float]]) -> tuple[Numbers, Numbers]:
+    """Return how much the rows, and how much the sessions, hold of words that have these shares of the question."""
+    rows, counts, lengths = documents.postings.holding([term for word, _ in telling for term in word.terms])
+    shares = np.array([word.certainty * share for word, share in telling for _ in word.terms], np.float32)
+    held = np.zeros(documents.size, np.float32)
+    weights = term_weights(counts, documents.lengths[rows], documents.average_length())
+    np.add.at(held, rows, np.repeat(shares, lengths) * weights)
+    numbers = np.repeat([number for number, (word, _) in enumerate(telling) for _ in word.terms], lengths)
+    return held, _shares_of_sessions(documents, [word for word, _ in telling], rows, numbers)
 
 
-def _add_up_sessions(documents: DocumentRows, holding: Sequence[Rows], weight: float, shares: Numbers) -> None:
+def _shares_of_sessions(documents: DocumentRows, words: Sequence[_Word], rows: Rows, numbers: Rows) -> Numbers:
+    """Return the same for sessions, against the best one. The rows hold the words of these numbers."""
     lengths = documents.sessions.lengths()
     if len(lengths) == 1:  # there is none
-        return
-    numbers = documents.sessions.number_of[np.concatenate(holding)]
-    counts = np.bincount(numbers, minlength=len(lengths)).astype(np.float32)
-    counts[ALONE] = 0
+        return np.zeros(1, np.float32)
+    places = numbers * len(lengths) + documents.sessions.number_of[rows]
+    counts = np.bincount(places, minlength=len(words) * len(lengths)).reshape(len(words), -1).astype(np.float32)
+    counts[:, ALONE] = 0
     sessions = int(np.count_nonzero(lengths)) or 1
-    weight *= rarity(int(np.count_nonzero(counts)), sessions)
-    shares += weight * term_weights(counts, lengths, float(lengths.sum()) / sessions or 1.0)
+    holding = np.count_nonzero(counts, axis=1).tolist()
+    weights = [word.certainty * word.weight * rarity(held, sessions) for word, held in zip(words, holding, strict=True)]
+    shares = np.einsum("i,ij->j", weights, term_weights(counts, lengths, float(lengths.sum()) / sessions or 1.0))
+    return (shares / (shares.max() or 1)).astype(np.float32)

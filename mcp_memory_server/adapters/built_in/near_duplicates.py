@@ -1,10 +1,7 @@
 """Near duplicates: the same thing said again does not crowd out the rest."""
 
-import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from functools import partial
-
+from mcp_memory_server.adapters.built_in.columns import Rows
+from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
 from mcp_memory_server.adapters.built_in.postings import Postings
 
 SAME = 0.9
@@ -13,46 +10,19 @@ FEWEST = 3
 """With fewer terms than this nothing is a repetition."""
 
 
-def repetitions_last(places: Mapping[int, int], limit: int, postings: Postings) -> list[int]:
-    """Return the places of the first rows, but of those that repeat an earlier one behind all others."""
-    told: list[int] = []
-    again: list[int] = []
-    texts = _Texts(postings)
-    for row, place in places.items():
-        if texts.repeats(frozenset(postings.text_terms(row))):
-            again.append(place)
-            continue
-        told.append(place)
-        if len(told) == limit:
-            break
-    return [*told, *again][:limit]
+def repetitions_last(rows: Rows, documents: DocumentRows) -> list[int]:
+    """Return the places of the rows in their order, but of those that repeat an earlier one behind all others."""
+    again: dict[int, None] = {}
+    for earlier, later in documents.vectors.alike(rows):
+        is_settled = earlier in again or later in again
+        if not is_settled and _say_the_same(documents.postings, rows[earlier], rows[later]):
+            again[later] = None
+    return [*(place for place in range(len(rows)) if place not in again), *again]
 
 
-class _Texts:
-    """Texts by their terms. A short one repeats another only if all terms are the same, which is looked up."""
-
-    def __init__(self, postings: Postings) -> None:
-        self._postings = postings
-        self._all: set[frozenset[int]] = set()
-        self._long: defaultdict[int, list[frozenset[int]]] = defaultdict(list)
-
-    def repeats(self, terms: frozenset[int]) -> bool:
-        """Tell whether a text says the same as an earlier one; if not, later ones are held against it."""
-        if len(terms) < FEWEST:
-            return False
-        if terms in self._all:
-            return True
-        if len(terms) * (1 - SAME) >= 1 and any(map(partial(self._same, terms), self._about_as_long(terms))):
-            return True
-        self._all.add(terms)
-        self._long[len(terms)].append(terms)
+def _say_the_same(postings: Postings, one: int, other: int) -> bool:
+    first, second = set(postings.text_terms(one)), set(postings.text_terms(other))
+    if min(len(first), len(second)) < FEWEST:
         return False
-
-    def _about_as_long(self, terms: frozenset[int]) -> Iterator[frozenset[int]]:
-        for length in range(math.ceil(SAME * len(terms)), math.floor(len(terms) / SAME) + 1):
-            yield from self._long.get(length, ())
-
-    def _same(self, one: frozenset[int], other: frozenset[int]) -> bool:
-        shared = len(one & other)
-        is_same = shared >= SAME * (len(one) + len(other) - shared)
-        return is_same and not any(map(self._postings.is_number, one ^ other))
+    is_same = len(first & second) >= SAME * len(first | second)
+    return is_same and not any(map(postings.is_number, first ^ second))

@@ -46,10 +46,14 @@ class Postings:
             found = self._lists[number]
             del found[bisect_left(found, row << _COUNT_BITS)]
 
-    def holding(self, term: str) -> tuple[Rows, Numbers]:
-        """Return the rows that hold the term, in rising order, and how often they do."""
-        packed = np.array(self._lists[self._numbers[term]], np.uint32)
-        return packed >> _COUNT_BITS, (packed & _HIGHEST_COUNT).astype(np.float32)
+    def holding(self, terms: Sequence[str]) -> tuple[Rows, Numbers, list[int]]:
+        """Return the rows that hold each term, one term after the other, how often they do, and how many rows each has.
+
+        The terms must be known.
+        """
+        lists = [self._lists[self._numbers[term]] for term in terms]
+        packed = np.concatenate(lists, dtype=np.uint32)
+        return packed >> _COUNT_BITS, (packed & _HIGHEST_COUNT).astype(np.float32), [len(found) for found in lists]
 
     def holders(self, terms: Sequence[str]) -> int:
         """Return how many rows hold the terms. Few hold two forms of a word, and those count twice."""

@@ -4,6 +4,7 @@ A score is a sum. Words and meaning say how close a text is; they are absolute, 
 parts add what a text does not say itself. A single fact has no session and nobody beside it, so those parts are 0.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +62,7 @@ def term_weights(counts: Numbers, lengths: Numbers, average: float) -> Numbers:
 
 def rarity(holding: int, size: int) -> float:
     """Return how much a word tells that so many of all texts hold."""
-    return float(np.log1p((size - holding + 0.5) / (holding + 0.5)))
+    return math.log1p((size - holding + 0.5) / (holding + 0.5))
 
 
 def meaning(cosines: Numbers, has_vector: NDArray[np.bool_]) -> Numbers:

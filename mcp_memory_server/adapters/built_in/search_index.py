@@ -5,6 +5,7 @@ It is a copy that can be made again from what is stored, and holds no texts. Two
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -20,11 +21,12 @@ from mcp_memory_server.adapters.built_in.scoring import Parts
 from mcp_memory_server.adapters.built_in.sessions import NOBODY
 from mcp_memory_server.domain.documents import Document, Match, Prior
 from mcp_memory_server.domain.question_dates import AskedTimes, Span, times_asked_for
+from mcp_memory_server.domain.question_forms import role_asked_for
 from mcp_memory_server.domain.word_forms import UNSPACED, Stemmer, asked_words, language_of, words_of
 
 SCORED_COMPLETELY = 1_000
 """In a store of up to so many documents each is scored."""
-CANDIDATES = 300
+CANDIDATES = 200
 """In a larger one so many are that share the most words, so many that are closest in meaning, and those beside them."""
 
 FLOOR = 0.48
@@ -59,6 +61,11 @@ class _Question:
     vector: bytes | None
     words: Mapping[str, float]
     times: AskedTimes
+
+    @cached_property
+    def spoken(self) -> AbstractSet[str]:
+        """All its words, names and pronouns too."""
+        return frozenset(words_of(self.text))
 
     @cached_property
     def asks_only_for_a_time(self) -> bool:
@@ -125,11 +132,11 @@ class BuiltInSearchIndex:
         floor = FLOOR * (LOWERED + (1 - LOWERED) * min(1, math.log(len(self)) / math.log(LARGE)))
         if not found.known:
             floor += UNHEARD
-        return floor - NAMED if self._documents.speakers.are_named(asked.text) else floor
+        return floor - NAMED if self._documents.speakers.are_named(asked.spoken) else floor
 
     def _closeness(self, asked: _Question, parts: Parts, found: FoundWords) -> Numbers:
         words = found.known * parts.words
-        return words if asked.is_judged_by_words else words + parts.meaning.clip(0)
+        return words if asked.is_judged_by_words else words + np.maximum(parts.meaning, 0)
 
     def _candidates(self, asked: _Question, found: FoundWords, only: Collection[str] | None) -> Rows:
         if only is not None:
@@ -153,7 +160,7 @@ class BuiltInSearchIndex:
     def _scored(self, rows: Rows, asked: _Question, found: FoundWords) -> Parts:
         documents = self._documents
         words, meaning = self._own(rows, asked, found)
-        speakers = documents.speakers.asked_for(asked.text)
+        speakers = documents.speakers.asked_for(asked.spoken, role_asked_for(asked.text))
         return Parts(
             words,
             meaning,
@@ -174,17 +181,18 @@ class BuiltInSearchIndex:
         sessions = self._documents.sessions
         if not sessions.number_of[rows].any():  # single facts have nobody beside them
             return np.zeros(len(rows), np.float32)
-        scores = np.full(self._documents.size + 1, np.nan, np.float32)
-        scores[rows], scores[NOBODY] = own, 0
-        beside = np.concatenate([sessions.before[rows], sessions.after[rows]])
-        missing = np.unique(beside[np.isnan(scores[beside])])
-        scores[missing] = np.add(*self._own(missing, asked, found))
-        before, after = scores[beside[: len(rows)]], scores[beside[len(rows) :]]
-        return scoring.borrowed(before, after, self._documents.characters[rows])
+        before, after = sessions.before[rows], sessions.after[rows]
+        is_missing = np.zeros(self._documents.size + 1, np.bool_)  # the last place is for the neighbour that is nobody
+        is_missing[before], is_missing[after] = True, True
+        is_missing[rows], is_missing[NOBODY] = False, False
+        missing = np.flatnonzero(is_missing)
+        scores = np.zeros(self._documents.size + 1, np.float32)
+        scores[rows], scores[missing] = own, np.add(*self._own(missing, asked, found))
+        return scoring.borrowed(scores[before], scores[after], self._documents.characters[rows])
 
     def _near(self, rows: Rows, spans: Sequence[Span]) -> Numbers:
-        moments = self._documents.moments[rows]
         near = np.zeros(len(rows), np.float32)
+        moments = self._documents.moments[rows] if spans else near
         for span in spans:
             near = np.maximum(near, scoring.nearness_in_time(moments, span.start.timestamp(), span.end.timestamp()))
         return near
@@ -197,11 +205,11 @@ class BuiltInSearchIndex:
         names, values = [ids[row] for row in rows[places].tolist()], totals[places].tolist()
         if prior is not None:
             values = [value * factor for value, factor in zip(values, prior(names), strict=True)]
-        order = sorted(range(len(places)), key=lambda one: (-values[one], names[one]))
-        best = values[order[0]]
-        by_row = {int(rows[places[one]]): one for one in order if values[one] >= FAR_BEHIND * best}
-        told = repetitions_last(by_row, limit, self._documents.postings)
-        good = [one for place, one in enumerate(told) if place < FIRST or values[one] >= BEHIND * best]
+        best = max(values)
+        near = [one for one, value in enumerate(values) if value >= FAR_BEHIND * best]
+        near.sort(key=lambda one: (-values[one], names[one]))
+        ranked = [near[rank] for rank in repetitions_last(rows[[places[one] for one in near]], self._documents)]
+        good = [one for rank, one in enumerate(ranked[:limit]) if rank < FIRST or values[one] >= BEHIND * best]
         return [Match(names[one], values[one], parts.at(places[one]) if explain else {}) for one in good]
 
 

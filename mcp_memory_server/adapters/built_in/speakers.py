@@ -1,10 +1,11 @@
 """Speakers: who said which document, and whom a question names."""
 
+from collections.abc import Set as AbstractSet
+
 import numpy as np
 
 from mcp_memory_server.adapters.built_in.columns import Numbers, with_room
 from mcp_memory_server.domain.documents import ASSISTANT, USER
-from mcp_memory_server.domain.question_forms import role_asked_for
 from mcp_memory_server.domain.word_forms import words_of
 
 UNKNOWN = 0
@@ -31,19 +32,17 @@ class Speakers:
         """Forget who said a row. Who said nothing else is nobody here any more."""
         self._documents[self.number_of[row]] -= 1
 
-    def asked_for(self, question: str) -> Numbers:
-        """Return 1 for each speaker whom the question asks about, by number, and 0 for the others."""
-        words = set(words_of(question))
+    def asked_for(self, words: AbstractSet[str], role: str | None) -> Numbers:
+        """Return 1 for each speaker whom a question asks about, by its words or by role; 0 for others. By number."""
         asked = np.array([not words.isdisjoint(names) for names in self._names], np.float32)
-        role = role_asked_for(question)
         for known in (USER, ASSISTANT):
             if known in self._numbers:
                 asked[self._numbers[known]] = known == role
         return asked
 
-    def are_named(self, question: str) -> bool:
-        """Tell whether the question names one of the speakers by name. "I" and "you" are no names."""
-        words = set(words_of(question)) - {USER, ASSISTANT}
+    def are_named(self, words: AbstractSet[str]) -> bool:
+        """Tell whether one of the words of a question is the name of a speaker. "I" and "you" are no names."""
+        words = words - {USER, ASSISTANT}
         speaking = zip(self._names, self._documents, strict=True)
         return any(documents and not words.isdisjoint(names) for names, documents in speaking)
 

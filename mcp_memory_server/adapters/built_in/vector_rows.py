@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.built_in.columns import Numbers, Rows, with_room
 
+MOST_BITS_APART = 0.15
+"""Texts that say the same have the same bits in their signatures, but for this share."""
+
 _WORD_BITS = 64
 _FARTHEST = 2**15
 
@@ -52,7 +55,7 @@ class VectorRows:
         """Return how close each of the rows is to the question, from -1 to 1; 0 for a row without a vector."""
         numbers = self._checked(question)
         # Not by the library for matrices: it would wait for a second thread, on a busy machine for milliseconds.
-        products = np.einsum("ij,j->i", self._vectors[rows].astype(np.float32), numbers.astype(np.float32))
+        products = np.vecdot(self._vectors.take(rows, axis=0), numbers.astype(np.float32))
         return products * self._inverse_lengths[rows] * _inverse_length(numbers)
 
     def has_vector(self, rows: Rows) -> NDArray[np.bool_]:
@@ -68,6 +71,22 @@ class VectorRows:
             differing[self._inverse_lengths[:size] == 0] = _FARTHEST
         up_to = int(np.searchsorted(np.cumsum(np.bincount(differing, minlength=1)), limit))
         return np.flatnonzero(differing <= min(up_to, _FARTHEST - 1))
+
+    def alike(self, rows: Rows) -> list[tuple[int, int]]:
+        """Return the places of rows that may say the same, an earlier and a later one, in order of the later one.
+
+        Of a row without a vector that cannot be told, so it may be any.
+        """
+        differing = np.zeros((len(rows), len(rows)), np.uint16)
+        for words in self._signatures:
+            some = words[rows]
+            differing += np.bitwise_count(some[:, None] ^ some)
+        if self._without_vector:
+            unknown = ~self.has_vector(rows)
+            differing[unknown], differing[:, unknown] = 0, 0
+        later, earlier = np.nonzero(differing <= MOST_BITS_APART * self.dimensions)
+        pairs = zip(earlier.tolist(), later.tolist(), strict=True)
+        return [(first, second) for first, second in pairs if first < second]
 
     def _begin(self, dimensions: int) -> None:
         self._vectors = np.zeros((len(self._inverse_lengths), dimensions), np.int8)

@@ -36,8 +36,8 @@ class Stored:
         return (*parts, _checksum(*parts))
 
     @classmethod
-    def from_row(cls, row: Row) -> "Stored":
-        """Read the row back.
+    def from_row(cls, row: Row, attributes: Collection[str] | None = None) -> "Stored":
+        """Read the row back, with only these attributes if they are given.
 
         Raises:
             TableDamagedError: It is not what was written.
@@ -46,15 +46,14 @@ class Stored:
         try:
             if checksum != _checksum(pk, sk, version, expires_at, operations, body):
                 raise TableDamagedError(_damage(sk))
-            return cls(Key(pk, sk), _from_json(body), version, expires_at, tuple(json.loads(operations)))
+            return cls(Key(pk, sk), _from_json(body, attributes), version, expires_at, tuple(json.loads(operations)))
         except (TypeError, ValueError, AttributeError) as error:
             raise TableDamagedError(_damage(sk)) from error
 
-    def to_item(self, attributes: Collection[str] | None = None) -> Item:
-        """Return the item, with only these attributes if they are given."""
-        body = self.body if attributes is None else {name: self.body[name] for name in attributes if name in self.body}
+    def to_item(self) -> Item:
+        """Return the item."""
         expires_at = None if self.expires_at is None else datetime.fromtimestamp(self.expires_at, UTC)
-        return Item(self.key, body, self.version, expires_at, self.operations[0])
+        return Item(self.key, self.body, self.version, expires_at, self.operations[0])
 
 
 def _damage(sk: object) -> str:
@@ -72,8 +71,14 @@ def _to_json(body: Mapping[str, Value]) -> str:
     return json.dumps(_escaped(body), ensure_ascii=False, separators=(",", ":")) if '"$' in text else text
 
 
-def _from_json(text: str) -> dict[str, Value]:
-    return json.loads(text, object_hook=_unescaped) if '"$' in text else json.loads(text)
+def _from_json(text: str, attributes: Collection[str] | None) -> dict[str, Value]:
+    entries: dict[str, Any] = json.loads(text)
+    has_marks = '"$' in text
+    if has_marks:
+        entries = {_unescaped_name(name): entry for name, entry in entries.items()}
+    if attributes is not None:
+        entries = {name: entries[name] for name in attributes if name in entries}
+    return {name: _unescaped(entry) for name, entry in entries.items()} if has_marks else entries
 
 
 def _marked_bytes(value: object) -> dict[str, str]:
@@ -95,7 +100,18 @@ def _escaped(value: object) -> Any:
             return value
 
 
-def _unescaped(entries: dict[str, Any]) -> Any:
-    if entries.keys() == {_BYTES_MARK}:
-        return base64.b64decode(entries[_BYTES_MARK])
-    return {name[1:] if name.startswith("$") else name: entry for name, entry in entries.items()}
+def _unescaped(value: Any) -> Any:
+    match value:
+        case dict():
+            entries = cast("dict[str, Any]", value)
+            if entries.keys() == {_BYTES_MARK}:
+                return base64.b64decode(entries[_BYTES_MARK])
+            return {_unescaped_name(name): _unescaped(entry) for name, entry in entries.items()}
+        case list():
+            return [_unescaped(entry) for entry in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _unescaped_name(name: str) -> str:
+    return name[1:] if name.startswith("$") else name

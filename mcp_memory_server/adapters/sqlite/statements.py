@@ -1,7 +1,7 @@
 """What is asked of the file, in SQL. All of it runs in the thread that owns the connection."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from mcp_memory_server.adapters.sqlite.file import INDEX_PK, INDEX_SK
@@ -27,12 +27,14 @@ Parameters = tuple[str | float, ...]
 _ALIVE = "(expires_at IS NULL OR expires_at > ?)"
 
 
-def find(connection: sqlite3.Connection, key: Key, now: datetime) -> Stored | None:
-    """Return the row, None if there is none or it has expired."""
+def find(
+    connection: sqlite3.Connection, key: Key, now: datetime, attributes: Collection[str] | None = None
+) -> Stored | None:
+    """Return the row, with only these attributes if they are given; None if there is none or it has expired."""
     row = connection.execute(
         f"SELECT {COLUMNS} FROM items WHERE pk = ? AND sk = ? AND {_ALIVE}", (key.pk, key.sk, now.timestamp())
     ).fetchone()
-    return None if row is None else Stored.from_row(row)
+    return None if row is None else Stored.from_row(row, attributes)
 
 
 def select(
