@@ -1,7 +1,7 @@
 """Answers: what was found, whether that is all of it, and how it is written so that it fits the reader's budget."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -21,6 +21,8 @@ SHARE_OF_ONE = 8
 SHORTEST_EXCERPT = 40
 """One memory takes an eighth of a reply's tokens, or forty if that is more. The rest of a longer one is left out."""
 CHARACTERS_A_TOKEN = 4
+MOST_AGAIN = 3
+"""Of what was said again and again, so many other times are told."""
 TOKENS_A_JOINT = 1
 """Memories are counted apart. Where they meet in the reply, it takes no more tokens than these on top."""
 
@@ -36,11 +38,24 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
+class SaidAgain:
+    """Another time at which the very same was said: a memory of its own, told by its id and date alone."""
+
+    id: str
+    since: str
+    origin: str | None
+
+    def to_reply(self) -> dict[str, Any]:
+        """Return what a reader gets."""
+        return {"id": self.id, "since": self.since} | ({} if self.origin is None else {"from": self.origin})
+
+
+@dataclass(frozen=True)
 class Recollection:
     """One memory as it is told: short, dated, and with its id, by which it can be replaced or forgotten.
 
-    What was said in a conversation tells ``by`` whom, and in ``origin`` what it was called where it came from.
-    ``explained`` are the parts of its score, for who asked for them.
+    What was said in a conversation tells ``by`` whom, and in ``origin`` what it was called where it came from;
+    ``also`` are the other times at which it was said. ``explained`` are the parts of its score, for who asked for them.
     """
 
     id: str
@@ -52,6 +67,7 @@ class Recollection:
     by: str | None = None
     origin: str | None = None
     explained: Mapping[str, float] | None = None
+    also: tuple[SaidAgain, ...] = ()
 
     def to_reply(self) -> dict[str, Any]:
         """Return what a reader gets, without what goes without saying."""
@@ -64,6 +80,7 @@ class Recollection:
             "since": self.since,
             "confidence": None if self.kind is Kind.TURN else self.confidence,
             "from": self.origin,
+            "also": [other.to_reply() for other in self.also] or None,
             "explain": None if self.explained is None else dict(self.explained),
         }
         return {name: value for name, value in entries.items() if value is not None}
@@ -106,20 +123,30 @@ def check_budget(max_tokens: int) -> None:
         raise InvalidRequestError(f"max_tokens must be {SMALLEST_BUDGET} to {LARGEST_BUDGET:,}, got {max_tokens}")
 
 
-def told(memory: KnownMemory, now: datetime, explained: Mapping[str, float] | None = None) -> Recollection:
-    """Return the memory as it is told now."""
-    is_turn = memory.kind is Kind.TURN
+def told(
+    memory: KnownMemory,
+    now: datetime,
+    explained: Mapping[str, float] | None = None,
+    again: Sequence[KnownMemory] = (),
+) -> Recollection:
+    """Return the memory as it is told now; ``again`` are those that say the same."""
     return Recollection(
         memory.id,
         memory.text,
         memory.kind,
         memory.topic,
-        memory.since.strftime("%Y-%m-%d %H:%M") if is_turn else memory.since.date().isoformat(),
+        _since(memory),
         round(confidence(memory, now), 2),
         by=memory.speaker,
         origin=memory.origin,
         explained=explained,
+        also=tuple(SaidAgain(other.id, _since(other), other.origin) for other in again[:MOST_AGAIN]),
     )
+
+
+def _since(memory: KnownMemory) -> str:
+    since = memory.since
+    return since.strftime("%Y-%m-%d %H:%M") if memory.kind is Kind.TURN else since.date().isoformat()
 
 
 class Reply:

@@ -32,6 +32,11 @@ class Document:
     is_past: bool = False
 
     @property
+    def statement(self) -> tuple[object, ...]:
+        """What it says, whenever that was."""
+        return self.kind, self.topic, self.speaker, self.text
+
+    @property
     def context(self) -> str:
         """What is searched beside the text: the topic, who said it, and the day."""
         topic = (self.topic or "").replace("/", " ")
@@ -44,8 +49,12 @@ Prior: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
 
 @dataclass(frozen=True)
 class Match:
-    """A document that was found, with its score, and what that is made of if it was to be explained."""
+    """A document that was found, with its score, and what that is made of if it was to be explained.
+
+    ``also`` are other documents, the best first, that differ from it only in when they were said: they are found by it.
+    """
 
     id: str
     score: float
     parts: Mapping[str, float]
+    also: tuple[str, ...] = ()

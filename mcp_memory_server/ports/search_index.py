@@ -29,6 +29,13 @@ class SearchIndex(Protocol):
         """Forget the documents. An id that is not there is a no-op."""
         ...
 
+    def same_as(self, document_id: str) -> list[str]:
+        """Return the other documents that differ from this one only in when they were said; none if it is not there.
+
+        By chance there may be another one among them, once in a very long time: whoever acts on it looks at them.
+        """
+        ...
+
     def search(
         self,
         question: str,
@@ -42,7 +49,8 @@ class SearchIndex(Protocol):
     ) -> list[Match]:
         """Return the documents that answer the question, best first, at most ``limit``; none if none is close enough.
 
-        A question without a telling word ("what is it?") finds nothing. ``only`` names what may be found, what is past
-        too; without it, nothing that is past is found. Only to ``explain`` are the parts of scores told.
+        What was said more than once is one match. A question without a telling word ("what is it?") finds nothing.
+        ``only`` names what may be found, what is past too; without it, nothing that is past is found. Only to
+        ``explain`` are the parts of scores told.
         """
         ...

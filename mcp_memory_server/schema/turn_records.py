@@ -57,6 +57,7 @@ PART_BYTES = 300 * 1024
 
 _ROLES: Mapping[object, Role] = {role.value: role for role in Role}
 _CONTENT = ("content", "packed", "parts")
+_SAID = ("role", "speaker", *_CONTENT)
 _VIEWS = {
     View.CONTEXT: ("role", *_CONTENT, "intent", "speaker"),
     View.SUMMARY: ("role", *_CONTENT),
@@ -237,6 +238,11 @@ def written(
 def parts_of(item: Item) -> str | None:
     """Return the partition that holds the content of this turn, None if the turn holds it itself."""
     return _parts_partition(item.key.pk, turn_id(item)) if "parts" in item.body else None
+
+
+def say_the_same(one: Item, other: Item) -> bool:
+    """Tell whether two turns are the same words of the same one. Of very long ones that is not known."""
+    return "parts" not in one.body and all(one.body.get(name) == other.body.get(name) for name in _SAID)
 
 
 def turn_id(item: Item) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from mcp_memory_server.domain.facts import Standing, Tombstone
-from mcp_memory_server.domain.items import Delete, Key, Put
+from mcp_memory_server.domain.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
 from mcp_memory_server.domain.mentions import sketch
 from mcp_memory_server.domain.scope import Scope
@@ -19,7 +19,15 @@ from mcp_memory_server.ports.session_memory import SessionMemory
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import tombstone_body
 from mcp_memory_server.schema.stamps import raise_stamp
-from mcp_memory_server.schema.turn_records import TURNS, counters_from, partitions_of, parts_of, session_of, sessions_of
+from mcp_memory_server.schema.turn_records import (
+    TURNS,
+    counters_from,
+    partitions_of,
+    parts_of,
+    say_the_same,
+    session_of,
+    sessions_of,
+)
 from mcp_memory_server.services.known_memories import KnownMemories, memory_from
 from mcp_memory_server.services.searchable import turn_document
 from mcp_memory_server.services.searchable_memories import SearchableMemories
@@ -71,7 +79,7 @@ class Erasure:
         """Forget a memory. A fact goes with its repetitions, its earlier versions and what was only guessed beside it.
 
         What is left of a fact is a fingerprint, by which it is not learned again from old text. A turn is taken out of
-        its conversation.
+        its conversation, and so is the same said again elsewhere.
 
         Raises:
             NotFoundError: There is no memory with this id.
@@ -90,22 +98,28 @@ class Erasure:
     async def _forget_turn(self, scope: Scope, memory_id: str) -> Forgotten:
         known, talks = await self._known.with_talks(scope)
         searchable, missing = await self._searchable.of(scope, known, talks)
-        place = searchable.place_of_turn(memory_id)
-        item = None if place is None else await self._table.get(place.key(scope))
-        if place is None or item is None:
+        places = {place.key(scope): place for place in searchable.places_of_turn(memory_id)}
+        items = await self._table.get_many(places)
+        # The one that was named comes first. Whatever became something else since stays.
+        named = items.get(next(iter(places))) if places else None
+        if named is None:
             if missing:
                 raise UnavailableError(f"it could not be looked up: {missing[0]}. Try again in a moment")
             raise _nothing(memory_id)
-        session = Scope(scope.user_id, place.session_id)
+        same = [item for item in items.values() if item is named or say_the_same(item, named)]
+        victims = [key for item in same for key in await self._with_parts(item)]
         if (sessions := self._elsewhere().sessions) is not None:
-            await sessions.drop(session)
-        victims = [item.key]
-        if (parts := parts_of(item)) is not None:
-            victims += [part.key for part in (await self._table.query(parts, limit=None, attributes=())).items]
+            for session_id in {places[item.key].session_id for item in same}:
+                await sessions.drop(Scope(scope.user_id, session_id))
         await self._table.delete_many(victims)
-        searchable.take_out([turn_document(place)])
+        searchable.take_out([turn_document(places[item.key]) for item in same])
         await self._table.scrub()
         return Forgotten(memory_id, len(victims))
+
+    async def _with_parts(self, turn: Item) -> list[Key]:
+        parts = parts_of(turn)
+        further = () if parts is None else (await self._table.query(parts, limit=None, attributes=())).items
+        return [turn.key, *(part.key for part in further)]
 
     async def forget_user(self, scope: Scope, progress: Callable[[int], None] = lambda _: None) -> int:
         """Remove everything of the user, marks of forgotten things included, and return how many items that were.

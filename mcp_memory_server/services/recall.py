@@ -3,8 +3,9 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
-from mcp_memory_server.domain.answers import Recalled, Recollection, Reply, Status, check_budget, told
+from mcp_memory_server.domain.answers import MOST_AGAIN, Recalled, Recollection, Reply, Status, check_budget, told
 from mcp_memory_server.domain.documents import Match
 from mcp_memory_server.domain.memories import Known, KnownMemory, alive, is_alive, under_topic
 from mcp_memory_server.domain.ranking import best_first
@@ -20,7 +21,7 @@ from mcp_memory_server.services.access_counts import AccessCounts
 from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.nearby_turns import NearbyTurns
-from mcp_memory_server.services.past_turns import PastTurns
+from mcp_memory_server.services.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.searchable import Searchable, place_of
 from mcp_memory_server.services.searchable_memories import SearchableMemories
 
@@ -164,9 +165,10 @@ class Recall:
         left = len(rest)
         for start in range(0, len(rest), READ_AT_ONCE):
             some = rest[start : start + READ_AT_ONCE]
-            texts = await self._with_texts(asked.scope, some, rows, searchable)
-            for match, memory in zip(some, texts, strict=True):
-                if memory is None or is_withheld(memory, forgotten) or reply.add(_recollection(memory, match, asked)):
+            said = await self._with_texts(asked.scope, some, rows, searchable)
+            for match, memories in zip(some, said, strict=True):
+                same = [memory for memory in memories if not is_withheld(memory, forgotten)]
+                if not same or reply.add(_recollection(same, match, asked)):
                     left -= 1
                 else:
                     break
@@ -178,17 +180,22 @@ class Recall:
 
     async def _with_texts(
         self, scope: Scope, found: Sequence[Match], rows: Mapping[str, KnownMemory], searchable: Searchable
-    ) -> list[KnownMemory | None]:
-        """Return the memories, turns with their texts; None for a turn that is gone.
+    ) -> list[list[KnownMemory]]:
+        """Return of each match the memories that say it, turns with their texts; nothing if they are gone.
 
         Stores delete late, and others forget: what was said is always read again before it is told.
         """
-        places = {match.id: place for match in found if (place := place_of(match.id)) is not None}
-        if not places:
-            return [rows.get(match.id) for match in found]
-        turns = await self._turns.at(scope, places.values(), with_vectors=False)
-        searchable.take_out([document_id for document_id, place in places.items() if place not in turns])
-        return [turns.get(places[match.id]) if match.id in places else rows.get(match.id) for match in found]
+        names = [(match.id, *match.also[:MOST_AGAIN]) for match in found]
+        places = {name: place for name in chain(*names) if (place := place_of(name)) is not None}
+        turns: Mapping[TurnPlace, KnownMemory] = {}
+        if places:
+            turns = await self._turns.at(scope, places.values(), with_vectors=False)
+            searchable.take_out([document_id for document_id, place in places.items() if place not in turns])
+
+        def memory(name: str) -> KnownMemory | None:
+            return turns.get(places[name]) if name in places else rows.get(name)
+
+        return [[one for name in each if (one := memory(name)) is not None] for each in names]
 
 
 def _answer(missing: tuple[str, ...]) -> Recalled:
@@ -233,13 +240,16 @@ def _public_id(match: Match, rows: Mapping[str, KnownMemory]) -> str:
     return rows[match.id].id if match.id in rows else ""
 
 
-def _recollection(memory: KnownMemory, match: Match, asked: _Asked) -> Recollection:
+def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> Recollection:
+    memory, *others = same
+    # Whoever changed one of them since has said something else.
+    again = [other for other in others if other.text == memory.text]
     if not asked.explain:
-        return told(memory, asked.now)
+        return told(memory, asked.now, again=again)
     total = sum(match.parts.values())
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
     standing = round(match.score / total, 3) if total else 1.0
-    return told(memory, asked.now, {"score": round(match.score, 3), **parts, "standing": standing})
+    return told(memory, asked.now, {"score": round(match.score, 3), **parts, "standing": standing}, again)
 
 
 def _is_below(memory: KnownMemory, topic: str | None) -> bool:

@@ -139,11 +139,13 @@ class Searchable:
         document_id = turn_document(turn.place)
         return document_id not in self.turns or document_id in self.guests
 
-    def place_of_turn(self, memory_id: str) -> TurnPlace | None:
-        """Return where the turn lies that is told under this id, None if none is."""
+    def places_of_turn(self, memory_id: str) -> list[TurnPlace]:
+        """Return where the turn lies that is told under this id, and then those that say the same; none if none is."""
         with self.lock:
             places = [place for document_id in self.turns if (place := place_of(document_id)) is not None]
-        return next((place for place in places if turn_memory_id(place.session_id, place.turn_id) == memory_id), None)
+            named = [place for place in places if turn_memory_id(place.session_id, place.turn_id) == memory_id]
+            same = [one for place in named for one in self.index.same_as(turn_document(place))]
+        return [*named, *(place for one in same if (place := place_of(one)) is not None and place not in named)]
 
     # Which sessions may have more.
 
@@ -220,13 +222,15 @@ class Searchable:
     def _prior(self, now: datetime, times_told: Mapping[str, int]) -> Prior:
         rows, today = self.known.by_key, self._today(now)
 
-        def factor(document_id: str) -> float:
-            if (known := self._standings.get(document_id)) is None:
-                known = self._standings[document_id] = self._standing(document_id, today)
-            memory = rows.get(document_id) if times_told else None
-            return known if memory is None else known * liking(times_told.get(memory.id, 0))
+        def factors(ids: Sequence[str]) -> list[float]:
+            standings = [self._standings.get(one) or self._standing(one, today) for one in ids]
+            for place, document_id in enumerate(ids) if times_told else ():
+                memory = rows.get(document_id)
+                if memory is not None and memory.id in times_told:
+                    standings[place] *= liking(times_told[memory.id])
+            return standings
 
-        return lambda ids: [factor(document_id) for document_id in ids]
+        return factors
 
     def _today(self, now: datetime) -> datetime:
         today = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -235,10 +239,13 @@ class Searchable:
         return today
 
     def _standing(self, document_id: str, now: datetime) -> float:
-        if (turn := self.turns.get(document_id)) is not None:
-            return standing_of_turn(turn.at, turn.importance, now)
-        memory = self.known.by_key.get(document_id)
-        return 1.0 if memory is None else standing(memory, now)
+        turn, memory = self.turns.get(document_id), self.known.by_key.get(document_id)
+        if turn is not None:
+            known = standing_of_turn(turn.at, turn.importance, now)
+        else:
+            known = 1.0 if memory is None else standing(memory, now)
+        self._standings[document_id] = known
+        return known
 
 
 def turn_document(place: TurnPlace) -> str:

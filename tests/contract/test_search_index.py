@@ -172,6 +172,44 @@ def test_repetitions_do_not_crowd_out_the_rest() -> None:
     assert len(set(found) & {document.id for document in again}) == 1
 
 
+def test_what_was_said_more_than_once_is_one_match_that_names_the_other_times() -> None:
+    again = [said(number, "I went swimming in the lake", session=f"s{number}") for number in (1, 10, 20)]
+
+    (match,) = ask(index_of(again), "Did I go swimming three weeks ago?")
+
+    assert (match.id, sorted(match.also)) == ("d10", ["d1", "d20"])
+
+
+def test_who_else_said_the_same_is_known_as_long_as_it_is_there() -> None:
+    index = index_of([said(number, "I went swimming in the lake") for number in (1, 10, 20)])
+    index.remove(["d20"])
+
+    assert (index.same_as("d1"), index.same_as("d20"), index.same_as("d30")) == (["d10"], [], [])
+
+
+@pytest.mark.parametrize(
+    "other", [{"speaker": "Ben"}, {"topic": "sports"}, {"kind": "fact"}, {"text": "Went swimming"}]
+)
+def test_the_same_words_are_another_match_if_they_are_somebody_else_s_or_about_something_else(
+    other: dict[str, str],
+) -> None:
+    first = said(1, "I went swimming", speaker="Anna")
+    index = index_of([first, replace(first, id="d2", **other)])  # type: ignore[arg-type]
+
+    assert sorted(ids(ask(index, "swimming"))) == ["d1", "d2"]
+    assert index.same_as("d1") == []
+
+
+def test_almost_the_same_comes_behind_the_rest() -> None:
+    long = "Anna really loves the old city of Bern with its river, bridges, arcades, clock tower, fountains and {}"
+    again = [said(number, long.format(end)) for number, end in enumerate(("bears", "parks", "roofs", "trams"), start=5)]
+
+    found = ids(ask(index_of([*again, *ANNA]), "Does Anna love Bern?"))
+
+    assert sorted(found[-3:]) != sorted(found[:3])
+    assert len(set(found[:2]) & {document.id for document in again}) == 1
+
+
 def test_a_changed_number_is_no_repetition() -> None:
     texts = [said(number, f"My library now holds {number} books about gardens") for number in (45, 52)]
 

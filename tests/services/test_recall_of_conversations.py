@@ -50,6 +50,48 @@ async def test_a_turn_tells_who_said_it_when_and_what_it_was_called(
     }
 
 
+async def test_what_was_said_more_than_once_is_told_once_with_its_other_times(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    for talk in ("talk 1", "talk 2"):
+        said = NewTurn(Role.USER, PIANO, source_id=f"{talk}:1")
+        await memory.conversations.append(Scope("anna", talk), said)
+        clock.advance(timedelta(days=1))
+
+    (told,) = (await memory.recall.search(anna, "Who bought the piano?")).memories
+
+    (other,) = told.to_reply()["also"]
+    assert {told.origin, other["from"]} == {"talk 1:1", "talk 2:1"}
+    assert {told.since[:10], other["since"][:10]} == {f"{clock() - timedelta(days=days):%Y-%m-%d}" for days in (1, 2)}
+    assert told.id != other["id"]
+
+
+async def test_of_what_was_said_more_than_once_the_rest_is_told_when_one_has_expired(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await says(memory, PIANO, Scope("anna", "talk 1"))
+    clock.advance(LIFE / 2)
+    await says(memory, PIANO, Scope("anna", "talk 2"))
+    assert (await memory.recall.search(anna, "piano")).memories[0].also
+    clock.advance(LIFE / 2 + timedelta(days=1))
+
+    (told,) = (await memory.recall.search(anna, "piano")).memories
+
+    assert (told.text, told.also) == (PIANO, ())
+
+
+async def test_what_was_said_more_than_once_is_forgotten_at_once(memory: Memory, anna: Scope) -> None:
+    for talk in ("talk 1", "talk 2"):
+        await says(memory, PIANO, Scope("anna", talk))
+    await says(memory, "The piano is out of tune.")
+    (piano,) = [told for told in (await memory.recall.search(anna, "piano")).memories if told.text == PIANO]
+
+    forgotten = await memory.erasure.forget(anna, piano.id)
+
+    assert forgotten.removed == 2
+    assert texts(await memory.recall.search(anna, "piano")) == ["The piano is out of tune."]
+
+
 async def test_what_another_process_said_is_found_at_once_turn_by_turn(
     memory: Memory, other_process: Memory, anna: Scope
 ) -> None:

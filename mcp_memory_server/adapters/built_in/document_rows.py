@@ -27,6 +27,7 @@ class DocumentRows:
         self.lengths = np.empty(0, np.float32)
         self.characters = np.empty(0, np.float32)
         self.moments = np.empty(0, np.float64)
+        self.statements = np.empty(0, np.int64)
         self.ids: list[str] = []
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
@@ -78,6 +79,13 @@ class DocumentRows:
         self._past.discard(row)
         self._free.append(row)
 
+    def same_as(self, document_id: str) -> list[str]:
+        """Return the other documents with the same statement."""
+        if (row := self._rows.get(document_id)) is None:
+            return []
+        same = [self.ids[other] for other in np.flatnonzero(self.statements[: self.size] == self.statements[row])]
+        return [one for one in same if one != document_id and one in self._rows]
+
     def rows_of(self, ids: Iterable[str]) -> Rows:
         """Return the rows of those documents that are there, in rising order."""
         return np.array(sorted({self._rows[document_id] for document_id in ids if document_id in self._rows}), np.intp)
@@ -113,6 +121,8 @@ class DocumentRows:
         self.lengths = with_room(self.lengths, row)
         self.characters = with_room(self.characters, row)
         self.moments = with_room(self.moments, row)
+        self.statements = with_room(self.statements, row)
         self.lengths[row] = length
         self.characters[row] = len(document.text)
         self.moments[row] = document.at.timestamp()
+        self.statements[row] = hash(document.statement)

@@ -46,7 +46,7 @@ FAR_BEHIND = 0.3
 """A document with less than this share of the best score is no answer."""
 FIRST, BEHIND = 5, 0.55
 """Beyond the first few, one with less than this share is none either: where the answer is plain, the rest is noise."""
-REORDERED, FEWEST_REORDERED = 2, 60
+REORDERED, FEWEST_REORDERED = 1.5, 60
 """Priors and repetitions are looked at among this many times the limit, and among so many at least."""
 
 
@@ -100,6 +100,10 @@ class BuiltInSearchIndex:
         """See the port."""
         for document_id in ids:
             self._documents.remove(document_id)
+
+    def same_as(self, document_id: str) -> list[str]:
+        """See the port."""
+        return self._documents.same_as(document_id)
 
     def search(
         self,
@@ -199,7 +203,7 @@ class BuiltInSearchIndex:
 
     def _best(self, rows: Rows, parts: Parts, limit: int, prior: Prior | None, *, explain: bool) -> list[Match]:
         totals, ids = parts.total(), self._documents.ids
-        places = _highest(totals, max(REORDERED * limit, FEWEST_REORDERED)).tolist()
+        places = _highest(totals, max(int(REORDERED * limit), FEWEST_REORDERED)).tolist()
         if not places:
             return []
         names, values = [ids[row] for row in rows[places].tolist()], totals[places].tolist()
@@ -208,9 +212,33 @@ class BuiltInSearchIndex:
         best = max(values)
         near = [one for one, value in enumerate(values) if value >= FAR_BEHIND * best]
         near.sort(key=lambda one: (-values[one], names[one]))
-        ranked = [near[rank] for rank in repetitions_last(rows[[places[one] for one in near]], self._documents)]
-        good = [one for rank, one in enumerate(ranked[:limit]) if rank < FIRST or values[one] >= BEHIND * best]
-        return [Match(names[one], values[one], parts.at(places[one]) if explain else {}) for one in good]
+        said = _said_once(near, self._documents.statements[rows[places]].tolist())
+        first = list(said)
+        order = repetitions_last(rows[[places[one] for one in first]], self._documents)[:limit]
+        told = [first[rank] for rank in order]
+        good = [one for rank, one in enumerate(told) if rank < FIRST or values[one] >= BEHIND * best]
+        return [
+            Match(
+                names[one],
+                values[one],
+                parts.at(places[one]) if explain else {},
+                tuple(names[other] for other in said[one]),
+            )
+            for one in good
+        ]
+
+
+def _said_once(ranked: Sequence[int], statements: Sequence[int]) -> dict[int, list[int]]:
+    """Return those that say something first, in their order, each with the others that say the very same."""
+    firsts: dict[int, int] = {}
+    said: dict[int, list[int]] = {}
+    for one in ranked:
+        first = firsts.setdefault(statements[one], one)
+        if first == one:
+            said[one] = []
+        else:
+            said[first].append(one)
+    return said
 
 
 def _highest(scores: Numbers, limit: int) -> Rows:

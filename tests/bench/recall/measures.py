@@ -4,12 +4,18 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 
 LEFT_OUT = "adversarial"
 """Questions that name the wrong person. They are shown, and stay out of every total."""
 NAMES = ("R@5", "R@10", "R@20", "MRR", "nDCG@10")
+
+
+Said = AbstractSet[str]
+"""One thing that was found: the ids of the documents that say it, mostly one."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +27,19 @@ class Result:
     figures: tuple[float, ...]
 
 
-def judged(source: str, category: str, found: Sequence[str], evidence: frozenset[str]) -> Result:
-    """Return how good the found ids are, best first."""
-    hits = [document_id in evidence for document_id in found]
-    recall = [sum(hits[:first]) / len(evidence) for first in (5, 10, 20)]
+def judged(source: str, category: str, found: Sequence[Said], evidence: frozenset[str]) -> Result:
+    """Return how good is what was found, best first."""
+    recall = [share_found(found[:first], evidence) for first in (5, 10, 20)]
+    hits = [not evidence.isdisjoint(said) for said in found]
     rank = next((1 / place for place, hit in enumerate(hits, 1) if hit), 0.0)
     gain = sum(hit / math.log2(place + 2) for place, hit in enumerate(hits[:10]))
     best = sum(1 / math.log2(place + 2) for place in range(min(10, len(evidence))))
     return Result(source, category, (*recall, rank, gain / best))
+
+
+def share_found(found: Sequence[Said], evidence: frozenset[str]) -> float:
+    """Return how much of the evidence was found."""
+    return len(evidence.intersection(chain.from_iterable(found))) / len(evidence)
 
 
 def by_source(results: Iterable[Result]) -> dict[str, list[float]]:

@@ -9,20 +9,22 @@ from mcp_memory_server.adapters.built_in.found_words import find_words
 from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
 from mcp_memory_server.adapters.built_in.stemmer import stem
 from mcp_memory_server.domain.word_forms import asked_words
+from tests.bench.recall.measures import Said
 from tests.bench.recall.stores import Question, Store
 
 LIMIT = 20
 RRF_CONSTANT = 60
 
-Ranking = Callable[[Question, bytes], Sequence[str]]
-"""Returns the ids of the best documents for a question and its vector."""
+Ranking = Callable[[Question, bytes], Sequence[Said]]
+"""Returns the best documents for a question and its vector; what was said more than once is one of them."""
 
 
 def ours(store: Store, vectors: Sequence[bytes]) -> Ranking:
     index = BuiltInSearchIndex(stem)
     index.add(store.documents, vectors)
     return lambda question, vector: [
-        match.id for match in index.search(question.text, vector, asked_at=question.asked_at, limit=LIMIT)
+        {match.id, *match.also}
+        for match in index.search(question.text, vector, asked_at=question.asked_at, limit=LIMIT)
     ]
 
 
@@ -30,12 +32,14 @@ def without_vectors(store: Store, vectors: Sequence[bytes]) -> Ranking:
     index = BuiltInSearchIndex(stem)
     index.add(store.documents)
     return lambda question, _: [
-        match.id for match in index.search(question.text, asked_at=question.asked_at, limit=LIMIT)
+        {match.id, *match.also} for match in index.search(question.text, asked_at=question.asked_at, limit=LIMIT)
     ]
 
 
 def newest_first(store: Store, vectors: Sequence[bytes]) -> Ranking:
-    newest = [document.id for document in sorted(store.documents, key=lambda document: document.at)][: -LIMIT - 1 : -1]
+    newest = [{document.id} for document in sorted(store.documents, key=lambda document: document.at)][
+        : -LIMIT - 1 : -1
+    ]
     return lambda *_: newest
 
 
@@ -54,7 +58,7 @@ def ranks_fused(store: Store, vectors: Sequence[bytes]) -> Ranking:
     """Reciprocal rank fusion of words and meaning."""
     documents = _rows(store, vectors)
 
-    def ranked(question: Question, vector: bytes) -> Sequence[str]:
+    def ranked(question: Question, vector: bytes) -> Sequence[Said]:
         words = find_words(documents, asked_words(question.text)).rows
         meaning = documents.vectors.cosines(documents.all_rows(), vector)
         return _best(documents, _reciprocal(words) + _reciprocal(meaning))
@@ -66,7 +70,7 @@ def sum_of_words_and_meaning(store: Store, vectors: Sequence[bytes]) -> Ranking:
     """Words and meaning scaled to the best of each and added, without anything about context."""
     documents = _rows(store, vectors)
 
-    def ranked(question: Question, vector: bytes) -> Sequence[str]:
+    def ranked(question: Question, vector: bytes) -> Sequence[Said]:
         words = find_words(documents, asked_words(question.text)).rows
         meaning = documents.vectors.cosines(documents.all_rows(), vector)
         scaled = (meaning - meaning.min()) / (np.ptp(meaning) or 1)
@@ -93,8 +97,8 @@ def _rows(store: Store, vectors: Sequence[bytes]) -> DocumentRows:
     return documents
 
 
-def _best(documents: DocumentRows, scores: np.ndarray) -> list[str]:
-    return [documents.ids[row] for row in np.argsort(-scores, kind="stable")[:LIMIT]]
+def _best(documents: DocumentRows, scores: np.ndarray) -> list[Said]:
+    return [{documents.ids[row]} for row in np.argsort(-scores, kind="stable")[:LIMIT]]
 
 
 def _reciprocal(scores: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 from mcp import Client
 
@@ -17,7 +18,7 @@ from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens, load
 from mcp_memory_server.domain.documents import Document
 from mcp_memory_server.domain.transcripts import transcript_from
 from mcp_memory_server.server.app import build_server
-from tests.bench.recall.measures import Result, judged
+from tests.bench.recall.measures import Result, Said, judged, share_found
 from tests.bench.recall.stores import Question, Store
 
 ASKER = Scope("asker")
@@ -118,11 +119,11 @@ async def _asked(told: Told, store: Store, question: Question) -> Asked:
     times: dict[int, float] = {}
     for budget in BUDGETS:
         fitting, tokens[budget], times[budget] = await _recall(told, question, budget)
-        found[budget] = len(question.evidence.intersection(fitting)) / len(question.evidence)
+        found[budget] = share_found(fitting, question.evidence)
     return Asked(judged(store.source, question.category, ids, question.evidence), times, found, tokens)
 
 
-async def _recall(told: Told, question: Question, budget: int) -> tuple[list[str], int, float]:
+async def _recall(told: Told, question: Question, budget: int) -> tuple[list[Said], int, float]:
     started = time.perf_counter()
     result = await told.client.call_tool("recall", {"query": question.text, "max_tokens": budget})
     milliseconds = 1000 * (time.perf_counter() - started)
@@ -130,8 +131,12 @@ async def _recall(told: Told, question: Question, budget: int) -> tuple[list[str
     if result.is_error or reply["status"] != "complete":
         raise SystemExit(f"recall answered {reply}")
     text = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
-    ids = [memory.get("from") or told.facts[memory["id"]] for memory in reply["memories"]]
-    return ids, count_tokens(text), milliseconds
+    return [_documents(memory, told) for memory in reply["memories"]], count_tokens(text), milliseconds
+
+
+def _documents(memory: dict[str, Any], told: Told) -> Said:
+    """Return which documents a memory is that was told: more than one if the very same was said again."""
+    return frozenset(one.get("from") or told.facts[one["id"]] for one in (memory, *memory.get("also", ())))
 
 
 def _counts(asked: Asked, source: str) -> bool:
