@@ -28,6 +28,8 @@ TOKENS_A_JOINT = 1
 
 Count = Callable[[str], int]
 
+_as_sent = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 class Status(StrEnum):
     """Whether everything could be looked at. "Nothing is known" and "I could not look" are different answers."""
@@ -110,7 +112,7 @@ class Recalled:
 
 def reply_text(reply: dict[str, Any]) -> str:
     """Return the reply as it is sent: this is what a budget of tokens counts."""
-    return json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
+    return _as_sent(reply)
 
 
 def check_budget(max_tokens: int) -> None:

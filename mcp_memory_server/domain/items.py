@@ -44,9 +44,8 @@ class Key:
     sk: str
 
     def __post_init__(self) -> None:
-        for name, value, limit in (("pk", self.pk, MAX_PARTITION_KEY_BYTES), ("sk", self.sk, MAX_SORT_KEY_BYTES)):
-            if not 0 < byte_length(name, value) <= limit:
-                raise InvalidRequestError(f"{name} must be 1 to {limit} bytes long, got {byte_length(name, value)}")
+        _check_length("pk", self.pk, MAX_PARTITION_KEY_BYTES)
+        _check_length("sk", self.sk, MAX_SORT_KEY_BYTES)
 
 
 @dataclass(frozen=True)
@@ -243,6 +242,12 @@ def after_prefix(prefix: str) -> str | None:
     return None
 
 
+def _check_length(name: str, value: str, limit: int) -> None:
+    length = byte_length(name, value)
+    if not 0 < length <= limit:
+        raise InvalidRequestError(f"{name} must be 1 to {limit} bytes long, got {length}")
+
+
 def byte_length(name: str, text: str) -> int:
     """Return the length in UTF-8.
 
@@ -250,7 +255,7 @@ def byte_length(name: str, text: str) -> int:
         InvalidRequestError: The text holds half of a surrogate pair, which no engine can store.
     """
     try:
-        return len(text.encode())
+        return len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError as error:
         raise InvalidRequestError(
             f"{name} is not valid Unicode: it holds a lone surrogate at position {error.start}"

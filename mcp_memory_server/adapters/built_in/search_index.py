@@ -19,7 +19,7 @@ from mcp_memory_server.adapters.built_in.found_words import FoundWords, find_wor
 from mcp_memory_server.adapters.built_in.near_duplicates import repetitions_last
 from mcp_memory_server.adapters.built_in.scoring import Parts
 from mcp_memory_server.adapters.built_in.sessions import NOBODY
-from mcp_memory_server.domain.documents import Document, Match, Prior
+from mcp_memory_server.domain.documents import USER, Document, Match, Prior
 from mcp_memory_server.domain.question_dates import AskedTimes, Span, times_asked_for
 from mcp_memory_server.domain.question_forms import role_asked_for
 from mcp_memory_server.domain.word_forms import UNSPACED, Stemmer, asked_words, language_of, words_of
@@ -40,6 +40,8 @@ it is at ``LOWERED`` of it."""
 LOWERED = 0.2
 NAMED = 0.2
 """A question that names somebody who speaks here asks for something that is here: so much lower is the floor."""
+OWN = 0.1
+"""So much lower it is for a question about the asker ("I", "my"), which is asked of a memory and not of a lexicon."""
 UNHEARD = 0.05
 """A question of which nobody ever said a word is found by meaning alone, and may be no question at all."""
 FAR_BEHIND = 0.3
@@ -61,6 +63,11 @@ class _Question:
     vector: bytes | None
     words: Mapping[str, float]
     times: AskedTimes
+
+    @cached_property
+    def role(self) -> str | None:
+        """Whose words it asks for, if it tells."""
+        return role_asked_for(self.text)
 
     @cached_property
     def spoken(self) -> AbstractSet[str]:
@@ -136,6 +143,8 @@ class BuiltInSearchIndex:
         floor = FLOOR * (LOWERED + (1 - LOWERED) * min(1, math.log(len(self)) / math.log(LARGE)))
         if not found.known:
             floor += UNHEARD
+        if asked.role == USER:
+            floor -= OWN
         return floor - NAMED if self._documents.speakers.are_named(asked.spoken) else floor
 
     def _closeness(self, asked: _Question, parts: Parts, found: FoundWords) -> Numbers:
@@ -156,15 +165,18 @@ class BuiltInSearchIndex:
         chosen[_highest(found.rows, CANDIDATES)] = True
         if asked.vector is not None:
             chosen[self._documents.vectors.nearest(asked.vector, CANDIDATES, self._documents.size)] = True
-        rows = np.flatnonzero(chosen)
-        chosen[self._documents.sessions.before[rows]] = True
-        chosen[self._documents.sessions.after[rows]] = True
+        rows = np.flatnonzero(chosen[:NOBODY])
+        sessions = self._documents.sessions
+        if not sessions.number_of[rows].any():  # single facts have nobody beside them
+            return rows
+        chosen[sessions.before[rows]] = True
+        chosen[sessions.after[rows]] = True
         return np.flatnonzero(chosen[:NOBODY])
 
     def _scored(self, rows: Rows, asked: _Question, found: FoundWords) -> Parts:
         documents = self._documents
         words, meaning = self._own(rows, asked, found)
-        speakers = documents.speakers.asked_for(asked.spoken, role_asked_for(asked.text))
+        speakers = documents.speakers.asked_for(asked.spoken, asked.role)
         return Parts(
             words,
             meaning,
@@ -183,7 +195,7 @@ class BuiltInSearchIndex:
 
     def _borrowed(self, rows: Rows, own: Numbers, asked: _Question, found: FoundWords) -> Numbers:
         sessions = self._documents.sessions
-        if not sessions.number_of[rows].any():  # single facts have nobody beside them
+        if not sessions.number_of[rows].any():
             return np.zeros(len(rows), np.float32)
         before, after = sessions.before[rows], sessions.after[rows]
         is_missing = np.zeros(self._documents.size + 1, np.bool_)  # the last place is for the neighbour that is nobody

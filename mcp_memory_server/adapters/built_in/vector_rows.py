@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.built_in.columns import Numbers, Rows, with_room
 
-MOST_BITS_APART = 0.15
-"""Texts that say the same have the same bits in their signatures, but for this share."""
+COMPARED_WORDS, MOST_BITS_APART = 2, 0.2
+"""Texts that say the same have the same bits in the first words of their signatures, but for this share."""
 
 _WORD_BITS = 64
 _FARTHEST = 2**15
@@ -78,13 +78,14 @@ class VectorRows:
         Of a row without a vector that cannot be told, so it may be any.
         """
         differing = np.zeros((len(rows), len(rows)), np.uint16)
-        for words in self._signatures:
+        compared = self._signatures[:COMPARED_WORDS]
+        for words in compared:
             some = words[rows]
             differing += np.bitwise_count(some[:, None] ^ some)
         if self._without_vector:
             unknown = ~self.has_vector(rows)
             differing[unknown], differing[:, unknown] = 0, 0
-        later, earlier = np.nonzero(differing <= MOST_BITS_APART * self.dimensions)
+        later, earlier = np.nonzero(differing <= MOST_BITS_APART * _WORD_BITS * len(compared))
         pairs = zip(earlier.tolist(), later.tolist(), strict=True)
         return [(first, second) for first, second in pairs if first < second]
 
