@@ -30,6 +30,7 @@ from mcp_memory_server.schema.summary_records import summary_from
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
+READ_AT_ONCE = 5_000
 READ_IN_A_THREAD = 1_000
 """More items than this are not made into memories on the event loop, where everybody else would wait for it."""
 
@@ -107,12 +108,27 @@ class KnownMemories:
         return self._read(page.items)
 
     async def _load(self, scope: Scope) -> Known:
-        partition = keys.user_partition(scope.user_id)
-        pages = await asyncio.gather(
-            *(self._table.query(partition, between=stretch, limit=None) for stretch in keys.KNOWN_STRETCHES)
+        stretches = await asyncio.gather(*(self._load_stretch(scope, stretch) for stretch in keys.KNOWN_STRETCHES))
+        read = [known for stretch in stretches for known in stretch]
+        return Known(
+            None,
+            {sk: memory for known in read for sk, memory in known.by_key.items()},
+            frozenset(sk for known in read for sk in known.unreadable),
+            frozenset(mark for known in read for mark in known.forgotten),
         )
-        items = [item for page in pages for item in page.items]
-        return self._read(items) if len(items) < READ_IN_A_THREAD else await asyncio.to_thread(self._read, items)
+
+    async def _load_stretch(self, scope: Scope, stretch: tuple[str, str]) -> list[Known]:
+        """Return what is known, as it is read: not all items of somebody with very many are in memory at once."""
+        read: list[Known] = []
+        cursor: str | None = None
+        while True:
+            page = await self._table.query(
+                keys.user_partition(scope.user_id), between=stretch, limit=READ_AT_ONCE, cursor=cursor
+            )
+            is_long = len(page.items) >= READ_IN_A_THREAD
+            read.append(await asyncio.to_thread(self._read, page.items) if is_long else self._read(page.items))
+            if (cursor := page.cursor) is None:
+                return read
 
     async def _changed(self, scope: Scope, known: Known, changes: Sequence[MemoriesChanged]) -> Known:
         """Return what is known after only what was changed is read again."""

@@ -9,6 +9,8 @@ Numbers = NDArray[np.floating[Any]]
 Rows = NDArray[np.integer[Any]]
 """Numbers of rows."""
 
+_FEWEST = 8
+
 Column = TypeVar("Column", bound=NDArray[Any])
 
 
@@ -16,6 +18,6 @@ def with_room(column: Column, row: int) -> Column:
     """Return the column with room for the row. It doubles, so that adding rows one by one stays cheap."""
     if row < len(column):
         return column
-    grown = np.zeros((max(2 * len(column), row + 1, 64), *column.shape[1:]), column.dtype)
+    grown = np.zeros((max(2 * len(column), row + 1, _FEWEST), *column.shape[1:]), column.dtype)
     grown[: len(column)] = column
     return grown  # type: ignore[return-value]

@@ -1,7 +1,8 @@
 """How recall behaves with many memories: `python -m tests.bench.recall.sizes --memories 10000 100000`.
 
 Over stdio, as a ratio to a tool that does nothing, measured in turns with it; in process; how long the index takes to
-build when a server starts anew; how much memory it takes; and how fast memories are given vectors of another model.
+build when a server starts anew; how much memory it takes; many users in one process; and how fast memories are given
+vectors of another model.
 """
 
 import argparse
@@ -26,6 +27,7 @@ ME = Scope(USER)
 ROUNDS = 300
 AT_ONCE = 200
 TURNS_A_SESSION = 50
+FACTS_OF_A_USER = 10
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 WORDS = {
@@ -55,10 +57,13 @@ async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--memories", type=int, nargs="+", default=[10_000, 100_000])
     options.add_argument("--kind", nargs="+", choices=["facts", "turns"], default=["facts", "turns"])
+    options.add_argument("--users", type=int, default=10_000, help="how many users are asked about in one process")
     chosen = options.parse_args()
     for kind in chosen.kind:
         for memories in chosen.memories:
             _print(await measure(kind, memories))
+    if chosen.users:
+        print(await measure_users(chosen.users), flush=True)
     print(f"embedding: {await texts_a_second():,.0f} texts a second")
 
 
@@ -121,9 +126,35 @@ async def _in_process(table: Path, memories: int) -> tuple[float, float, float, 
     return build, statistics.median(times), sorted(times)[int(0.99 * ROUNDS)], megabytes
 
 
-async def _timed(memory: Memory, asked: str) -> float:
+async def measure_users(users: int) -> str:
+    """Ask about each of many users once, which builds an index for each, and then about any of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "memory.db"
+        async with open_memory(Settings(table=f"sqlite://{table}", user=USER)) as memory:
+            for start in range(0, users * FACTS_OF_A_USER, AT_ONCE):
+                numbers = range(start, min(start + AT_ONCE, users * FACTS_OF_A_USER))
+                learning = (memory.facts.learn(_owner(n), Statement(sentence(n), f"things/{n}")) for n in numbers)
+                await asyncio.gather(*learning)
+        draw, before = random.Random(3), _resident()
+        async with open_memory(Settings(table=f"sqlite://{table}", user=USER)) as memory:
+            first = [
+                await _timed(memory, question(n), _owner(n)) for n in range(0, users * FACTS_OF_A_USER, FACTS_OF_A_USER)
+            ]
+            drawn = [draw.randrange(users * FACTS_OF_A_USER) for _ in range(10 * ROUNDS)]
+            again = [await _timed(memory, question(n), _owner(n)) for n in drawn]
+    return (
+        f"{users:,} users of {FACTS_OF_A_USER} facts in one process: p50 {statistics.median(first):.2f} ms when first "
+        f"asked about, {statistics.median(again):.2f} ms after that; {_resident() - before:.0f} MB"
+    )
+
+
+def _owner(number: int) -> Scope:
+    return Scope(f"user {number // FACTS_OF_A_USER}")
+
+
+async def _timed(memory: Memory, asked: str, scope: Scope = ME) -> float:
     started = time.perf_counter()
-    await memory.recall.search(ME, asked)
+    await memory.recall.search(scope, asked)
     return 1000 * (time.perf_counter() - started)
 
 
