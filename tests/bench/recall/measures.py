@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
-from statistics import fmean
+from statistics import fmean, median
 
 LEFT_OUT = "adversarial"
 """Questions that name the wrong person. They are shown, and stay out of every total."""
@@ -20,11 +20,21 @@ Said = AbstractSet[str]
 
 @dataclass(frozen=True)
 class Result:
-    """How well one question was answered. The figures are those of ``NAMES``, from 0 to 1."""
+    """How well one question was answered. The figures are those of ``NAMES``, from 0 to 1.
+
+    It took so many ``milliseconds``, and a reply of so many ``tokens``, if there was one.
+    """
 
     source: str
     category: str
     figures: tuple[float, ...]
+    milliseconds: float = 0.0
+    tokens: int = 0
+
+    @property
+    def kind(self) -> str:
+        """What kind of question it was."""
+        return f"{self.source} / {self.category}"
 
 
 def judged(source: str, category: str, found: Sequence[Said], evidence: frozenset[str]) -> Result:
@@ -49,7 +59,16 @@ def by_source(results: Iterable[Result]) -> dict[str, list[float]]:
 
 def by_category(results: Iterable[Result]) -> dict[str, list[float]]:
     """Return the mean figures of each category, in percent."""
-    return _means(results, lambda result: f"{result.source} / {result.category}", totals=False)
+    return _means(results, lambda result: result.kind, totals=False)
+
+
+def costs_by_category(results: Sequence[Result]) -> dict[str, tuple[float, float]]:
+    """Return how many milliseconds and tokens the questions of each category take, by the median."""
+    kinds = {result.kind: [other for other in results if other.kind == result.kind] for result in results}
+    return {
+        kind: (median(one.milliseconds for one in some), median(one.tokens for one in some))
+        for kind, some in kinds.items()
+    }
 
 
 def macro(results: Iterable[Result]) -> list[float]:

@@ -16,6 +16,8 @@ from tests.bench.recall.stores import Store
 
 QUESTIONS = 1_000
 UNRELATED = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8").splitlines()
+NEVER_SAID = Path(__file__).with_name("never_said.txt").read_text(encoding="utf-8").splitlines()
+"""Questions about the asker that make sense, and that no store answers. They are asked on top, and are no nonsense."""
 KINDS = ("letters", "random words", "words that nobody said", "fluent and unrelated")
 
 
@@ -45,6 +47,8 @@ def _questions(draw: random.Random, store: Store, said: list[str], each: int) ->
         yield "random words", " ".join(draw.sample(said, draw.randint(3, 8)))
         yield "words that nobody said", " ".join(draw.sample(absent, draw.randint(1, 6)))
         yield "fluent and unrelated", draw.choice(UNRELATED)
+    for question in NEVER_SAID:
+        yield "about oneself and never said", question
 
 
 def _letters(draw: random.Random) -> str:

@@ -7,11 +7,12 @@ import argparse
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
-from tests.bench.recall.measures import NAMES, Result, by_category, by_source, gain, judged, macro
+from tests.bench.recall.measures import NAMES, Result, by_category, by_source, costs_by_category, gain, judged, macro
 from tests.bench.recall.nonsense import measure_nonsense
 from tests.bench.recall.rankings import RANKINGS
 from tests.bench.recall.stores import DEFAULT_DATA, SOURCES, Store, read_stores
@@ -24,10 +25,9 @@ Embedded = tuple[Store, Sequence[bytes], Sequence[bytes]]
 def main() -> None:
     options = _options()
     stores = asyncio.run(_embedded([store for source in options.source for store in read_stores(source, options.data)]))
-    base, _ = _measured("ours", stores)
+    base = _measured("ours", stores)
     for name in ["ours", *options.compare]:
-        results, milliseconds = _measured(name, stores)
-        _show(name, results, milliseconds, base)
+        _show(name, _measured(name, stores), base)
     if options.nonsense:
         for source, kinds in measure_nonsense(stores).items():
             print(
@@ -36,7 +36,7 @@ def main() -> None:
     if options.tool:
         _show_tool(asyncio.run(measure([store for store, *_ in stores])), categories=options.categories)
     elif options.categories:
-        _table(by_category(base))
+        _table_of_categories(base)
 
 
 def _options() -> argparse.Namespace:
@@ -62,21 +62,21 @@ async def _embedded(stores: Sequence[Store]) -> list[Embedded]:
     ]
 
 
-def _measured(name: str, stores: Sequence[Embedded]) -> tuple[list[Result], float]:
+def _measured(name: str, stores: Sequence[Embedded]) -> list[Result]:
     results: list[Result] = []
-    taken = 0.0
     for store, vectors, asked in stores:
         ranking = RANKINGS[name](store, vectors)
         for question, vector in zip(store.questions, asked, strict=True):
             started = time.process_time()
             found = ranking(question, vector)
-            taken += time.process_time() - started
-            results.append(judged(store.source, question.category, found, question.evidence))
-    return results, 1000 * taken / len(results)
+            taken = 1000 * (time.process_time() - started)
+            result = judged(store.source, question.category, found, question.evidence)
+            results.append(replace(result, milliseconds=taken))
+    return results
 
 
-def _show(name: str, results: list[Result], milliseconds: float, base: list[Result]) -> None:
-    print(f"\n{name}: {milliseconds:.2f} CPU ms a question")
+def _show(name: str, results: list[Result], base: list[Result]) -> None:
+    print(f"\n{name}: {fmean(result.milliseconds for result in results):.2f} CPU ms a question")
     _table({**by_source(results), "MACRO": macro(results)})
     if results is not base and name != "ours":
         difference, low, high = gain(base, results)
@@ -87,7 +87,9 @@ def _show_tool(answers: Sequence[Asked], *, categories: bool) -> None:
     results = [asked.result for asked in answers]
     usual = median(asked.milliseconds_at[DEFAULT] for asked in answers)
     print(f"\nthrough the tool: {usual:.1f} ms a question within {DEFAULT} tokens")
-    _table({**by_source(results), "MACRO": macro(results)} | (by_category(results) if categories else {}))
+    _table({**by_source(results), "MACRO": macro(results)})
+    if categories:
+        _table_of_categories(results)
     print(f"\n  evidence within a budget of tokens{'':8}" + "".join(f"{budget:>9,}" for budget in BUDGETS))
     for name, values in fair_budgets(answers).items():
         print(f"  {name:42}" + "".join(f"{values[budget]:9.1f}" for budget in BUDGETS))
@@ -97,6 +99,15 @@ def _table(rows: dict[str, list[float]]) -> None:
     print(f"  {'':42}" + "".join(f"{name:>9}" for name in NAMES))
     for name, values in rows.items():
         print(f"  {name:42}" + "".join(f"{value:9.1f}" for value in values))
+
+
+def _table_of_categories(results: Sequence[Result]) -> None:
+    """Show the figures of each category, then the milliseconds and tokens that its questions take."""
+    print(f"  {'':42}" + "".join(f"{name:>9}" for name in (*NAMES, "ms", "tokens")))
+    costs = costs_by_category(results)
+    for name, values in by_category(results).items():
+        milliseconds, tokens = costs[name]
+        print(f"  {name:42}" + "".join(f"{value:9.1f}" for value in values) + f"{milliseconds:9.2f}{tokens:9.0f}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean, median
@@ -120,7 +120,8 @@ async def _asked(told: Told, store: Store, question: Question) -> Asked:
     for budget in BUDGETS:
         fitting, tokens[budget], times[budget] = await _recall(told, question, budget)
         found[budget] = share_found(fitting, question.evidence)
-    return Asked(judged(store.source, question.category, ids, question.evidence), times, found, tokens)
+    result = judged(store.source, question.category, ids, question.evidence)
+    return Asked(replace(result, milliseconds=times[DEFAULT], tokens=tokens[DEFAULT]), times, found, tokens)
 
 
 async def _recall(told: Told, question: Question, budget: int) -> tuple[list[Said], int, float]:
