@@ -8,15 +8,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from opentelemetry.trace import (
-    INVALID_SPAN,
-    ProxyTracerProvider,
-    Span,
-    SpanKind,
-    StatusCode,
-    get_tracer,
-    get_tracer_provider,
-)
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, StatusCode, get_tracer
 
 from mcp_memory_server.version import __version__
 
@@ -35,7 +27,7 @@ _tracer = get_tracer("mcp_memory_server", __version__)
 def memory_span(tool: str) -> Generator[Span]:
     """Run one tool within the span of its memory operation. A tool that has none gets no span."""
     operation = OPERATIONS.get(tool)
-    if operation is None or isinstance(get_tracer_provider(), ProxyTracerProvider):
+    if operation is None:
         yield INVALID_SPAN
         return
     with _tracer.start_as_current_span(
