@@ -1,7 +1,7 @@
 """Past turns: what was said in the conversations of a user, read in order to be searched."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_memory_server.domain.items import Item, Key
@@ -22,11 +22,16 @@ from mcp_memory_server.schema.turn_records import (
     session_partition,
     sessions_of,
     turn_from,
+    turn_id,
     turn_key,
 )
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, is_entered
 
 SESSIONS_PER_PAGE = 500
+AT_THE_END = 16
+READ_AGAIN = 10
+"""So many turns are rather read again than read by their keys first, which takes another request for those that are
+new."""
 
 _TOLD = ("role", "content", "packed", "parts", "speaker", "source_id", "importance")
 _READ = (*_TOLD, PARTITIONS, VECTOR_OWNER, *ATTRIBUTES)
@@ -63,10 +68,14 @@ class FoundTurn:
 
 @dataclass(frozen=True)
 class SessionTurns:
-    """Turns of one session, in the order of their ids. What cannot be read is counted."""
+    """Turns of one session, in the order of their ids. What cannot be read is counted.
+
+    ``seen`` are the ids of all turns that are there, whether they were read or not.
+    """
 
     turns: tuple[FoundTurn, ...]
-    unreadable: int = 0
+    unreadable: int
+    seen: frozenset[str]
 
 
 class PastTurns:
@@ -86,23 +95,32 @@ class PastTurns:
             if (cursor := page.cursor) is None:
                 return found
 
-    async def of_session(self, scope: Scope, session_id: str, since: str = "") -> SessionTurns:
-        """Return the turns of a session from this one on, but for those that nobody would search."""
+    async def of_session(
+        self, scope: Scope, session_id: str, since: str = "", seen: Collection[str] = ()
+    ) -> SessionTurns:
+        """Return the turns of a session from this one on, but for those that nobody would search.
+
+        Those that were ``seen`` before need not be read again, and are not if they are many.
+        """
         session = Scope(scope.user_id, session_id)
-        first = await self._items(session, 0, since)
+        attributes = _READ if len(seen) <= READ_AGAIN else (PARTITIONS,)
+        first = await self._items(session, 0, since, attributes)
         meta = next((item for item in first if item.key.sk == META), None)
         numbers = range(1, counters_from(meta).partitions)
-        others = await asyncio.gather(*(self._items(session, number, since) for number in numbers))
+        others = await asyncio.gather(*(self._items(session, number, since, attributes) for number in numbers))
+        partitions = [[item for item in items if item.key.sk.startswith(TURNS)] for items in (first, *others)]
+        ids = frozenset(turn_id(item) for items in partitions for item in items)
+        if attributes is not _READ:
+            partitions = [await self._unseen(items, seen) for items in partitions]
         found: list[FoundTurn] = []
         unreadable = 0
-        for number, items in enumerate([first, *others]):
+        for number, items in enumerate(partitions):
             for item in items:
-                if item.key.sk.startswith(TURNS):
-                    try:
-                        found += await self._found(session, item, number)
-                    except MemoryServerError:
-                        unreadable += 1
-        return SessionTurns(tuple(sorted(found, key=lambda turn: turn.place.turn_id)), unreadable)
+                try:
+                    found += await self._found(session, item, number)
+                except MemoryServerError:
+                    unreadable += 1
+        return SessionTurns(tuple(sorted(found, key=lambda turn: turn.place.turn_id)), unreadable, ids)
 
     async def at(
         self, scope: Scope, places: Collection[TurnPlace], *, with_vectors: bool = True
@@ -117,10 +135,22 @@ class PastTurns:
                 found[turn.place] = turn.memory
         return found
 
-    async def _items(self, session: Scope, number: int, since: str) -> tuple[Item, ...]:
-        partition = session_partition(session, number)
-        page = await self._table.query(partition, between=(TURNS + since, META), limit=None, attributes=_READ)
-        return page.items
+    async def _unseen(self, items: Collection[Item], seen: Collection[str]) -> list[Item]:
+        new = [item.key for item in items if turn_id(item) not in seen]
+        return list((await self._table.get_many(new, attributes=_READ)).values()) if new else []
+
+    async def _items(self, session: Scope, number: int, since: str, attributes: Sequence[str]) -> list[Item]:
+        """Return what lies there from a turn on. At the end of a running session that is little, and read at once."""
+        partition, found = session_partition(session, number), list[Item]()
+        limit, cursor = AT_THE_END if since else None, None
+        while True:
+            page = await self._table.query(
+                partition, between=(TURNS + since, META), limit=limit, cursor=cursor, attributes=attributes
+            )
+            found += page.items
+            if (cursor := page.cursor) is None:
+                return found
+            limit = None
 
     async def _found(self, scope: Scope, item: Item, number: int) -> list[FoundTurn]:
         """Return the turn that the item holds, if it is one that is searched.

@@ -17,7 +17,7 @@ from mcp_memory_server.domain.ulids import first_ulid_of, moment_of
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.schema.keys import user_partition
 from mcp_memory_server.schema.stamps import TalkGoesOn
-from mcp_memory_server.services.past_turns import FoundTurn, TurnPlace
+from mcp_memory_server.services.past_turns import FoundTurn, SessionTurns, TurnPlace
 
 FOLLOWED_FOR = timedelta(minutes=90)
 """So long a session is looked at for new turns. Whoever writes to it announces it again within half an hour, and two
@@ -36,16 +36,20 @@ _TURN = "TURN#"
 
 @dataclass
 class Followed:
-    """A session that may get turns: up to which one they are known, and since which one they may have come late."""
+    """A session that may get turns: up to which one they are known, and since which one they may have come late.
+
+    ``seen`` are the ids of those that were there when its end was last read.
+    """
 
     last: str = ""
     since: str | None = None
+    seen: frozenset[str] = frozenset()
     leases: dict[str, datetime] = field(default_factory=dict[str, datetime])
     """Until when each writer may add turns unannounced."""
 
     def is_running(self, now: datetime) -> bool:
         """Tell whether somebody may be adding turns."""
-        return any(now < until for until in self.leases.values())
+        return any(now < until for until in tuple(self.leases.values()))
 
     def start(self) -> str:
         """Return the id from which on turns may be new."""
@@ -174,12 +178,14 @@ class Searchable:
 
     def to_read(self, now: datetime) -> list[str]:
         """Return the sessions in which turns may be that are not searched yet."""
-        running = {name for name in self._leased if self.sessions[name].is_running(now)}
+        # A copy: another thread may just follow one more.
+        running = {name for name in tuple(self._leased) if self.sessions[name].is_running(now)}
         return sorted(self.unread | running)
 
-    def has_read(self, session_id: str, turns: Sequence[FoundTurn], now: datetime) -> None:
+    def has_read(self, session_id: str, read: SessionTurns, now: datetime) -> None:
         """Note that a session was read to its end."""
-        session = self.sessions.setdefault(session_id, Followed())
+        session, turns = self.sessions.setdefault(session_id, Followed()), read.turns
+        session.seen = read.seen
         self.unread.discard(session_id)
         is_first = not session.last
         if turns:
@@ -189,7 +195,7 @@ class Searchable:
             session.leases.setdefault(SOMEBODY, now + FOLLOWED_FOR)
             self._leased.add(session_id)
         if not session.is_running(now):
-            session.leases, session.since = {}, None
+            session.leases, session.since, session.seen = {}, None, frozenset()
             self._leased.discard(session_id)
 
     # Asking.

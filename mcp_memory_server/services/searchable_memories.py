@@ -17,7 +17,7 @@ from mcp_memory_server.services.background import Background
 from mcp_memory_server.services.known_memories import Talks
 from mcp_memory_server.services.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.reembedding import Lacking, Placed, Reembedding
-from mcp_memory_server.services.searchable import Searchable, key_of, turn_document
+from mcp_memory_server.services.searchable import Followed, Searchable, key_of, turn_document
 
 USERS_KEPT = 10_000
 DOCUMENTS_KEPT = 250_000
@@ -195,17 +195,17 @@ class SearchableMemories:
 
     async def _read_session(self, scope: Scope, user: _User, session_id: str) -> None:
         searchable = user.searchable
-        followed = searchable.sessions.get(session_id)
-        read = await self._turns.of_session(scope, session_id, "" if followed is None else followed.start())
+        followed = searchable.sessions.get(session_id, Followed())
+        read = await self._turns.of_session(scope, session_id, followed.start(), followed.seen)
         new = [turn for turn in read.turns if searchable.is_new(turn)]
         room = MOST_DOCUMENTS - len(searchable.index)
         user.has_too_many = user.has_too_many or len(new) > room
         fitting = [(turn_document(turn.place), turn.memory) for turn in new[: max(room, 0)]]
         await self._index(scope, searchable, fitting, for_good=True)
         self._reembedding.enter([turn.place.key(scope) for turn in new if turn.lacks_an_entry])
-        if followed is None or not followed.last:  # later on only the end of it is read, again and again
+        if not followed.last:  # later on only the end of it is read, again and again
             searchable.unreadable_turns += read.unreadable
-        searchable.has_read(session_id, read.turns, self._now())
+        searchable.has_read(session_id, read, self._now())
 
     async def _index(
         self,

@@ -117,7 +117,10 @@ class SqliteItemTable:
             found = connection.execute(f"{statement} LIMIT ?", (*parameters, -1 if more is None else more))
             return [Stored.from_row(row, attributes).to_item() for row in found]
 
-        items = await self._read(read)
+        is_short = limit is not None and limit <= FEW
+        items = self._read_here(read) if is_short else None
+        if items is None:
+            items = await self._read(read)
         if limit is None or len(items) <= limit:
             return Page(tuple(items))
         return Page(tuple(items[:limit]), cursor=items[limit - 1].key.sk)
