@@ -1,7 +1,8 @@
 """Excerpts: the part of a long text that has to do with a question."""
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterator
 from itertools import islice
 
 ELLIPSIS = "…"
@@ -29,22 +30,38 @@ def excerpt(text: str, asked: Collection[str], most: int) -> str:
 def _start(text: str, asked: Collection[str], length: int) -> int:
     """Return where the stretch begins that holds the most different words, and a little before."""
     places = _places(text, asked)
-    if not places:
-        return 0
-    best = max(places, key=lambda place: (len({word for at, word in places if 0 <= at - place[0] < length}), -place[0]))
-    return _beginning(text, best[0])
+    most, best, end = 0, 0, 0
+    within: Counter[str] = Counter()
+    for at, word in places:
+        while end < len(places) and places[end][0] - at < length:
+            within[places[end][1]] += 1
+            end += 1
+        if len(within) > most:
+            most, best = len(within), at
+        within[word] -= 1
+        if not within[word]:
+            del within[word]
+    return _beginning(text, best) if places else 0
 
 
 def _places(text: str, asked: Collection[str]) -> list[tuple[int, str]]:
-    # Other forms of a word mostly begin like it. In scripts without spaces words are short, and stand as they are.
-    stems = {word: word if not word.isascii() else word[: max(_SHORTEST_STEM, 2 * len(word) // 3)] for word in asked}
-    if not stems:
-        return []
-    spaced = [stem for stem in stems.values() if stem.isascii()]
-    unspaced = [stem for stem in stems.values() if not stem.isascii()]
-    forms = [rf"(?<![^\W_]){re.escape(stem)}" for stem in spaced] + [re.escape(stem) for stem in unspaced]
-    found = re.finditer("|".join(sorted(forms, key=len, reverse=True)), text, re.IGNORECASE)
-    return [(match.start(), match.group().casefold()) for match in islice(found, _MOST_PLACES)]
+    """Return where words stand in a text, in order; each is told by its beginning, which is that of its other forms."""
+    lowered = text.lower()
+    if len(lowered) != len(
+        text
+    ):  # few signs have small letters of another length, and places must be those of the text
+        lowered = text
+    # In scripts without spaces words are short, and stand as they are.
+    stems = {word if not word.isascii() else word[: max(_SHORTEST_STEM, 2 * len(word) // 3)] for word in asked}
+    return sorted((at, stem) for stem in stems for at in islice(_found(lowered, stem), _MOST_PLACES))
+
+
+def _found(text: str, stem: str) -> Iterator[int]:
+    at = text.find(stem)
+    while at >= 0:
+        if not stem.isascii() or not at or not text[at - 1].isalnum():
+            yield at
+        at = text.find(stem, at + 1)
 
 
 def _beginning(text: str, place: int) -> int:
