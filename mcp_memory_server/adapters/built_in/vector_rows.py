@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.built_in.columns import Numbers, Rows, with_room
 
-COMPARED_WORDS, MOST_BITS_APART = 2, 0.2
+COMPARED_WORDS, MOST_BITS_APART = 2, 0.17
 """Texts that say the same have the same bits in the first words of their signatures, but for this share."""
 
 _WORD_BITS = 64
