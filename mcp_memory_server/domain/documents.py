@@ -33,8 +33,8 @@ class Document:
 
     @property
     def statement(self) -> tuple[object, ...]:
-        """What it says, whenever that was."""
-        return self.kind, self.topic, self.speaker, self.text
+        """What it says, whenever that was. What stands alone was not said, but is known, and only once."""
+        return (self.id,) if self.session is None else (self.kind, self.topic, self.speaker, self.text)
 
     @property
     def context(self) -> str:
@@ -51,7 +51,7 @@ Prior: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
 class Match:
     """A document that was found, with its score, and what that is made of if it was to be explained.
 
-    ``also`` are other documents, the best first, that differ from it only in when they were said: they are found by it.
+    ``also`` are other documents, the best first, that were said in the same words by the same one at other times.
     """
 
     id: str

@@ -46,11 +46,8 @@ def _start(text: str, asked: Collection[str], length: int) -> int:
 
 def _places(text: str, asked: Collection[str]) -> list[tuple[int, str]]:
     """Return where words stand in a text, in order; each is told by its beginning, which is that of its other forms."""
-    lowered = text.lower()
-    if len(lowered) != len(
-        text
-    ):  # few signs have small letters of another length, and places must be those of the text
-        lowered = text
+    # A few signs have small letters of another length; the places are to be those of the text.
+    lowered = text.lower() if len(text.lower()) == len(text) else text
     # In scripts without spaces words are short, and stand as they are.
     stems = {word if not word.isascii() else word[: max(_SHORTEST_STEM, 2 * len(word) // 3)] for word in asked}
     return sorted((at, stem) for stem in stems for at in islice(_found(lowered, stem), _MOST_PLACES))

@@ -30,7 +30,7 @@ class SearchIndex(Protocol):
         ...
 
     def same_as(self, document_id: str) -> list[str]:
-        """Return the other documents that differ from this one only in when they were said; none if it is not there.
+        """Return the other documents that were said in the same words by the same one; none if it is not there.
 
         By chance there may be another one among them, once in a very long time: whoever acts on it looks at them.
         """

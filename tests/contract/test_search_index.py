@@ -181,19 +181,19 @@ def test_what_was_said_more_than_once_is_one_match_that_names_the_other_times() 
 
 
 def test_who_else_said_the_same_is_known_as_long_as_it_is_there() -> None:
-    index = index_of([said(number, "I went swimming in the lake") for number in (1, 10, 20)])
+    index = index_of([said(number, "I went swimming in the lake", session="s") for number in (1, 10, 20)])
     index.remove(["d20"])
 
     assert (index.same_as("d1"), index.same_as("d20"), index.same_as("d30")) == (["d10"], [], [])
 
 
 @pytest.mark.parametrize(
-    "other", [{"speaker": "Ben"}, {"topic": "sports"}, {"kind": "fact"}, {"text": "Went swimming"}]
+    "other", [{"speaker": "Ben"}, {"topic": "sports"}, {"session": None}, {"text": "Went swimming"}]
 )
 def test_the_same_words_are_another_match_if_they_are_somebody_else_s_or_about_something_else(
     other: dict[str, str],
 ) -> None:
-    first = said(1, "I went swimming", speaker="Anna")
+    first = said(1, "I went swimming", speaker="Anna", session="s")
     index = index_of([first, replace(first, id="d2", **other)])  # type: ignore[arg-type]
 
     assert sorted(ids(ask(index, "swimming"))) == ["d1", "d2"]
