@@ -1,5 +1,7 @@
 """Near duplicates: the same thing said again does not crowd out the rest."""
 
+from collections.abc import Sequence
+
 from mcp_memory_server.adapters.built_in.columns import Rows
 from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
 from mcp_memory_server.adapters.built_in.postings import Postings
@@ -8,6 +10,19 @@ SAME = 0.9
 """Two documents with this share of their terms in common say the same, unless a number differs."""
 FEWEST = 3
 """With fewer terms than this nothing is a repetition."""
+
+
+def said_once(ranked: Sequence[int], statements: Sequence[int]) -> dict[int, list[int]]:
+    """Return those that say something first, in their order, each with the others that say the very same."""
+    firsts: dict[int, int] = {}
+    said: dict[int, list[int]] = {}
+    for one in ranked:
+        first = firsts.setdefault(statements[one], one)
+        if first == one:
+            said[one] = []
+        else:
+            said[first].append(one)
+    return said
 
 
 def repetitions_last(rows: Rows, documents: DocumentRows) -> list[int]:

@@ -4,11 +4,8 @@ It is a copy that can be made again from what is stored, and holds no texts. Two
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from functools import cached_property
 
 import numpy as np
 
@@ -16,13 +13,14 @@ from mcp_memory_server.adapters.built_in import scoring
 from mcp_memory_server.adapters.built_in.columns import Numbers, Rows
 from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
 from mcp_memory_server.adapters.built_in.found_words import FoundWords, find_words
-from mcp_memory_server.adapters.built_in.near_duplicates import repetitions_last
+from mcp_memory_server.adapters.built_in.highest import highest
+from mcp_memory_server.adapters.built_in.near_duplicates import repetitions_last, said_once
+from mcp_memory_server.adapters.built_in.questions import Question
 from mcp_memory_server.adapters.built_in.scoring import Parts
 from mcp_memory_server.adapters.built_in.sessions import NOBODY
 from mcp_memory_server.domain.documents import USER, Document, Match, Prior
-from mcp_memory_server.domain.question_dates import AskedTimes, Span, times_asked_for
-from mcp_memory_server.domain.question_forms import role_asked_for
-from mcp_memory_server.domain.word_forms import UNSPACED, Stemmer, asked_words, language_of, words_of
+from mcp_memory_server.domain.question_dates import Span, times_asked_for
+from mcp_memory_server.domain.word_forms import Stemmer, asked_words
 
 SCORED_COMPLETELY = 1_000
 """In a store of up to so many documents each is scored."""
@@ -50,39 +48,6 @@ FIRST, BEHIND = 5, 0.55
 """Beyond the first few, one with less than this share is none either: where the answer is plain, the rest is noise."""
 REORDERED, FEWEST_REORDERED = 1.5, 60
 """Priors and repetitions are looked at among this many times the limit, and among so many at least."""
-
-
-MANY = 10_000
-"""So many scores are first cut off coarsely."""
-_STEPS = 255
-
-
-@dataclass(frozen=True)
-class _Question:
-    text: str
-    vector: bytes | None
-    words: Mapping[str, float]
-    times: AskedTimes
-
-    @cached_property
-    def role(self) -> str | None:
-        """Whose words it asks for, if it tells."""
-        return role_asked_for(self.text)
-
-    @cached_property
-    def spoken(self) -> AbstractSet[str]:
-        """All its words, names and pronouns too."""
-        return frozenset(words_of(self.text))
-
-    @cached_property
-    def asks_only_for_a_time(self) -> bool:
-        """Such as "what did I do yesterday?"."""
-        return bool(self.times.spans) and all(weight < 1 for weight in asked_words(self.times.rest).values())
-
-    @cached_property
-    def is_judged_by_words(self) -> bool:
-        """Its vector says nothing about what is close enough."""
-        return self.vector is None or language_of(words_of(self.text)) == UNSPACED
 
 
 class BuiltInSearchIndex:
@@ -125,7 +90,7 @@ class BuiltInSearchIndex:
     ) -> list[Match]:
         """See the port."""
         known = vector if self._documents.vectors.dimensions else None
-        asked = _Question(question, known, asked_words(question), times_asked_for(question, asked_at))
+        asked = Question(question, known, asked_words(question), times_asked_for(question, asked_at))
         if not asked.words or not len(self):
             return []
         found = find_words(self._documents, asked.words)
@@ -137,7 +102,7 @@ class BuiltInSearchIndex:
             return []
         return self._best(rows, parts, limit, prior, explain=explain)
 
-    def _floor(self, asked: _Question, found: FoundWords) -> float:
+    def _floor(self, asked: Question, found: FoundWords) -> float:
         if asked.is_judged_by_words:
             return FLOOR_OF_WORDS
         floor = FLOOR * (LOWERED + (1 - LOWERED) * min(1, math.log(len(self)) / math.log(LARGE)))
@@ -147,11 +112,11 @@ class BuiltInSearchIndex:
             floor -= OWN
         return floor - NAMED if self._documents.speakers.are_named(asked.spoken) else floor
 
-    def _closeness(self, asked: _Question, parts: Parts, found: FoundWords) -> Numbers:
+    def _closeness(self, asked: Question, parts: Parts, found: FoundWords) -> Numbers:
         words = found.known * parts.words
         return words if asked.is_judged_by_words else words + np.maximum(parts.meaning, 0)
 
-    def _candidates(self, asked: _Question, found: FoundWords, only: Collection[str] | None) -> Rows:
+    def _candidates(self, asked: Question, found: FoundWords, only: Collection[str] | None) -> Rows:
         if only is not None:
             rows = self._documents.rows_of(only)
         elif asked.asks_only_for_a_time or len(self) <= SCORED_COMPLETELY:
@@ -160,9 +125,9 @@ class BuiltInSearchIndex:
             return self._documents.present(self._closest(asked, found))
         return rows[self._near(rows, asked.times.spans) == 1] if asked.asks_only_for_a_time else rows
 
-    def _closest(self, asked: _Question, found: FoundWords) -> Rows:
+    def _closest(self, asked: Question, found: FoundWords) -> Rows:
         chosen = np.zeros(self._documents.size + 1, np.bool_)  # the last place is for the neighbour that is nobody
-        chosen[_highest(found.rows, CANDIDATES)] = True
+        chosen[highest(found.rows, CANDIDATES)] = True
         if asked.vector is not None:
             chosen[self._documents.vectors.nearest(asked.vector, CANDIDATES, self._documents.size)] = True
         rows = np.flatnonzero(chosen[:NOBODY])
@@ -173,7 +138,7 @@ class BuiltInSearchIndex:
         chosen[sessions.after[rows]] = True
         return np.flatnonzero(chosen[:NOBODY])
 
-    def _scored(self, rows: Rows, asked: _Question, found: FoundWords) -> Parts:
+    def _scored(self, rows: Rows, asked: Question, found: FoundWords) -> Parts:
         documents = self._documents
         words, meaning = self._own(rows, asked, found)
         speakers = documents.speakers.asked_for(asked.spoken, asked.role)
@@ -186,14 +151,14 @@ class BuiltInSearchIndex:
             scoring.TIME_WEIGHT * self._near(rows, asked.times.spans),
         )
 
-    def _own(self, rows: Rows, asked: _Question, found: FoundWords) -> tuple[Numbers, Numbers]:
+    def _own(self, rows: Rows, asked: Question, found: FoundWords) -> tuple[Numbers, Numbers]:
         words = found.rows[rows]
         if asked.vector is None:
             return words, np.zeros(len(rows), np.float32)
         vectors = self._documents.vectors
         return words, scoring.meaning(vectors.cosines(rows, asked.vector), vectors.has_vector(rows))
 
-    def _borrowed(self, rows: Rows, own: Numbers, asked: _Question, found: FoundWords) -> Numbers:
+    def _borrowed(self, rows: Rows, own: Numbers, asked: Question, found: FoundWords) -> Numbers:
         sessions = self._documents.sessions
         if not sessions.number_of[rows].any():
             return np.zeros(len(rows), np.float32)
@@ -215,7 +180,7 @@ class BuiltInSearchIndex:
 
     def _best(self, rows: Rows, parts: Parts, limit: int, prior: Prior | None, *, explain: bool) -> list[Match]:
         totals, ids = parts.total(), self._documents.ids
-        places = _highest(totals, max(int(REORDERED * limit), FEWEST_REORDERED)).tolist()
+        places = highest(totals, max(int(REORDERED * limit), FEWEST_REORDERED)).tolist()
         if not places:
             return []
         names, values = [ids[row] for row in rows[places].tolist()], totals[places].tolist()
@@ -224,7 +189,7 @@ class BuiltInSearchIndex:
         best = max(values)
         near = [one for one, value in enumerate(values) if value >= FAR_BEHIND * best]
         near.sort(key=lambda one: (-values[one], names[one]))
-        said = _said_once(near, self._documents.statements[rows[places]].tolist())
+        said = said_once(near, self._documents.statements[rows[places]].tolist())
         first = list(said)
         order = repetitions_last(rows[[places[one] for one in first]], self._documents)[:limit]
         told = [first[rank] for rank in order]
@@ -238,33 +203,3 @@ class BuiltInSearchIndex:
             )
             for one in good
         ]
-
-
-def _said_once(ranked: Sequence[int], statements: Sequence[int]) -> dict[int, list[int]]:
-    """Return those that say something first, in their order, each with the others that say the very same."""
-    firsts: dict[int, int] = {}
-    said: dict[int, list[int]] = {}
-    for one in ranked:
-        first = firsts.setdefault(statements[one], one)
-        if first == one:
-            said[one] = []
-        else:
-            said[first].append(one)
-    return said
-
-
-def _highest(scores: Numbers, limit: int) -> Rows:
-    """Return the places of the highest scores above zero, in no order."""
-    places = np.flatnonzero(scores > 0)
-    if len(places) > MANY:
-        places = places[_high(scores[places], limit)]
-    if limit < len(places):
-        places = places[np.argpartition(scores[places], -limit)[-limit:]]
-    return places
-
-
-def _high(scores: Numbers, limit: int) -> Rows:
-    """Return at least as many, cut off coarsely: of many scores that takes a fifth of the time of an exact cut."""
-    steps = (scores * (_STEPS / scores.max())).astype(np.uint8)
-    reached = np.cumsum(np.bincount(steps, minlength=_STEPS + 1)[::-1])
-    return np.flatnonzero(steps >= _STEPS - int(np.searchsorted(reached, limit)))
