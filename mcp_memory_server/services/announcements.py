@@ -11,6 +11,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turns import Turn
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.stamps import announce
+from mcp_memory_server.services.own_turns import OwnTurns
 
 ANNOUNCED_FOR = timedelta(minutes=30)
 """So long an announcement does. Whoever searches looks for new turns for longer than that."""
@@ -37,13 +38,13 @@ class Announcements:
         self,
         table: ItemTable,
         now: Callable[[], datetime],
+        own: OwnTurns,
         *,
-        writer: str,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._table = table
         self._now = now
-        self._writer = writer
+        self._own = own
         self._monotonic = monotonic
         self._lock = Lock()
         self._sessions: OrderedDict[Scope, _Announced] = OrderedDict()
@@ -54,13 +55,14 @@ class Announcements:
         Raises:
             TableUnavailableError: It could not be announced. Put the turn once more.
         """
+        self._own.note(scope.user_id, scope.session_id or "", turn.id)
         now, moment = self._now(), self._monotonic()
         is_late = now - turn.at > LATE
         before = self._announced(scope, now, moment)
         covers_it = not is_late or (before is not None and before.since is not None and before.since <= turn.id)
         if before is not None and covers_it:
             return
-        await self._table.update(announce(scope, self._writer, turn.id if is_late else ""))
+        await self._table.update(announce(scope, self._own.writer, turn.id if is_late else ""))
         with self._lock:
             since = turn.id if is_late else None if before is None else before.since
             self._sessions[scope] = _Announced(now, moment, since)
@@ -73,7 +75,7 @@ class Announcements:
         with self._lock:
             before = self._sessions.pop(scope, None)
         if before is not None:
-            await self._table.update(announce(scope, self._writer, before.since or "", is_over=True))
+            await self._table.update(announce(scope, self._own.writer, before.since or "", is_over=True))
 
     def _announced(self, scope: Scope, now: datetime, moment: float) -> _Announced | None:
         with self._lock:

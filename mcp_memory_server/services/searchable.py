@@ -44,6 +44,8 @@ class Followed:
     last: str = ""
     since: str | None = None
     seen: frozenset[str] = frozenset()
+    is_announced: bool = False
+    """Whether all who write there have announced that since it is followed."""
     leases: dict[str, datetime] = field(default_factory=dict[str, datetime])
     """Until when each writer may add turns unannounced."""
 
@@ -55,6 +57,8 @@ class Followed:
         """Return the id from which on turns may be new."""
         if not self.last:
             return ""
+        if self.since is not None and not self.leases:
+            return self.since  # nobody else writes there
         overlap = first_ulid_of(moment_of(self.last) - OUT_OF_ORDER)
         return overlap if self.since is None else min(overlap, self.since)
 
@@ -70,8 +74,10 @@ class TurnNote:
 class Searchable:
     """The index of one user. Its lock is held for each use, by whoever uses it, from any thread."""
 
-    def __init__(self, index: SearchIndex) -> None:
+    def __init__(self, index: SearchIndex, writer: str = "") -> None:
+        """``writer`` is what this process is called where it announces that it writes."""
         self.lock = Lock()
+        self._writer = writer
         self.index = index
         self.known = NOTHING_YET
         self.turns: dict[str, TurnNote] = {}
@@ -153,18 +159,25 @@ class Searchable:
 
     # Which sessions may have more.
 
-    def follow(self, announced: Iterable[TalkGoesOn], now: datetime) -> None:
-        """Note what was announced about sessions."""
+    def follow(self, announced: Iterable[TalkGoesOn], now: datetime, *, is_settled: bool = False) -> None:
+        """Note what was announced about sessions. Who writes to new ones ``is_settled`` if all others were listed."""
         for talk in announced:
-            session = self.sessions.setdefault(talk.session, Followed())
+            session = self.sessions.setdefault(talk.session, Followed(is_announced=is_settled))
             if talk.is_over:
                 session.leases.pop(talk.writer, None)
-            else:
+            elif talk.writer != self._writer:  # what is written here is expected one by one
                 session.leases[talk.writer] = now + FOLLOWED_FOR
                 self._leased.add(talk.session)
             if talk.since:
                 session.since = talk.since if session.since is None else min(session.since, talk.since)
             self.unread.add(talk.session)
+
+    def expect(self, written: Mapping[str, str], *, is_settled: bool = False) -> None:
+        """Note which sessions got turns from here, and the first of those turns."""
+        for session_id, first in written.items():
+            session = self.sessions.setdefault(session_id, Followed(is_announced=is_settled))
+            session.since = first if session.since is None else min(session.since, first)
+            self.unread.add(session_id)
 
     @property
     def is_read(self) -> bool:
@@ -175,6 +188,8 @@ class Searchable:
         """Note that any session may have turns that were not announced here: all of them are looked at again."""
         self.has_read_talks = False
         self.unread |= self.sessions.keys()
+        for session in self.sessions.values():
+            session.is_announced = False
 
     def to_read(self, now: datetime) -> list[str]:
         """Return the sessions in which turns may be that are not searched yet."""
@@ -187,12 +202,11 @@ class Searchable:
         session, turns = self.sessions.setdefault(session_id, Followed()), read.turns
         session.seen = read.seen
         self.unread.discard(session_id)
-        is_first = not session.last
         if turns:
             session.last = max(session.last, turns[-1].place.turn_id)
-        if is_first and turns and now - turns[-1].memory.said_at < FOLLOWED_FOR:
-            # Whoever writes there may have announced it before anybody looked.
-            session.leases.setdefault(SOMEBODY, now + FOLLOWED_FOR)
+        if turns and not session.is_announced:
+            # Whoever wrote that may have announced it before anybody looked, and may write more.
+            session.leases[SOMEBODY] = turns[-1].memory.said_at + FOLLOWED_FOR
             self._leased.add(session_id)
         if not session.is_running(now):
             session.leases, session.since, session.seen = {}, None, frozenset()

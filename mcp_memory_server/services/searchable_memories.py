@@ -15,6 +15,7 @@ from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.services.background import Background
 from mcp_memory_server.services.known_memories import Talks
+from mcp_memory_server.services.own_turns import OwnTurns
 from mcp_memory_server.services.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.reembedding import Lacking, Placed, Reembedding
 from mcp_memory_server.services.searchable import Followed, Searchable, key_of, turn_document
@@ -39,8 +40,8 @@ logger = logging.getLogger(__name__)
 
 
 class _User:
-    def __init__(self, index: SearchIndex) -> None:
-        self.searchable = Searchable(index)
+    def __init__(self, index: SearchIndex, writer: str) -> None:
+        self.searchable = Searchable(index, writer)
         self.bringing_up = asyncio.Lock()
         self.listed_again_until = float("-inf")
         self.counted = 0
@@ -56,6 +57,7 @@ class SearchableMemories:
         turns: PastTurns,
         reembedding: Reembedding,
         background: Background,
+        own: OwnTurns,
         now: Callable[[], datetime],
         *,
         lists_late: bool = True,
@@ -65,6 +67,7 @@ class SearchableMemories:
         self._turns = turns
         self._reembedding = reembedding
         self._background = background
+        self._own = own
         self._now = now
         self._lists_late = lists_late
         self._lock = Lock()
@@ -75,7 +78,7 @@ class SearchableMemories:
         """Return what can be searched: everything that was acknowledged before this call, or what of it is missing."""
         user = self._user(scope.user_id)
         searchable = user.searchable
-        if not self._is_behind(user, known, talks):
+        if not self._is_behind(user, known, talks) and not self._own.are_there(scope.user_id):
             return searchable, self._missing(user)
         bringing = self._background.run(lambda: self._bring_up(scope, user, known, talks))
         try:
@@ -127,14 +130,16 @@ class SearchableMemories:
         with self._lock:
             user = self._users.get(user_id)
             if user is None:
-                user = self._users[user_id] = _User(self._new_index())
+                self._own.watch(user_id)
+                user = self._users[user_id] = _User(self._new_index(), self._own.writer)
             self._users.move_to_end(user_id)
             self._let_some_go()
             return user
 
     def _let_some_go(self) -> None:
         while len(self._users) > USERS_KEPT or (len(self._users) > 1 and self._documents > DOCUMENTS_KEPT):
-            _, gone = self._users.popitem(last=False)
+            user_id, gone = self._users.popitem(last=False)
+            self._own.leave(user_id)
             self._documents -= gone.counted
 
     def _count(self, user_id: str, user: _User) -> None:
@@ -161,7 +166,9 @@ class SearchableMemories:
             if talks is None:
                 return
             announced, are_lost = talks.take()
-            user.searchable.follow(announced, self._now())
+            is_settled = user.searchable.has_read_talks and time.monotonic() >= user.listed_again_until
+            user.searchable.follow(announced, self._now(), is_settled=is_settled)
+            user.searchable.expect(self._own.take(scope.user_id), is_settled=is_settled)
             if are_lost:
                 user.searchable.doubt_talks()
             if not user.searchable.has_read_talks or time.monotonic() < user.listed_again_until:

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping
@@ -30,6 +29,7 @@ from mcp_memory_server.schema.turn_records import (
 )
 from mcp_memory_server.services.announcements import Announcements
 from mcp_memory_server.services.embeddings import Embeddings
+from mcp_memory_server.services.own_turns import OwnTurns
 from mcp_memory_server.services.turn_counters import TurnCounters
 from mcp_memory_server.services.turn_pages import TurnPage, TurnPages
 
@@ -52,7 +52,7 @@ class StoredTurns:
         wake: Callable[[], None] = lambda: None,
         hot_rate: int = 500,
         monotonic: Callable[[], float] = time.monotonic,
-        writer: str | None = None,
+        own: OwnTurns | None = None,
         metrics: Metrics | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
@@ -63,10 +63,10 @@ class StoredTurns:
         self._hot_rate = hot_rate
         self._monotonic = monotonic
         names = itertools.count(1)
-        process = writer or secrets.token_hex(4)
-        self._new_name = lambda: f"{process}.{next(names)}"
+        own = own or OwnTurns()
+        self._new_name = lambda: f"{own.writer}.{next(names)}"
         self._counters = TurnCounters(table, now, monotonic, metrics or NoMetrics())
-        self._announcements = Announcements(table, now, writer=process, monotonic=monotonic)
+        self._announcements = Announcements(table, now, own, monotonic=monotonic)
         self._embeddings = embeddings or Embeddings()
         self._pages = TurnPages(table)
         self._lock = Lock()

@@ -17,7 +17,6 @@ from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.services.archive import Archive
 from mcp_memory_server.services.context import Context
-from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.erasure import Elsewhere, Erasure
 from mcp_memory_server.services.facts import Facts
 from mcp_memory_server.services.handoffs import HandOffs
@@ -166,12 +165,12 @@ class _Sessions:
         beside: Callable[[], BesideTheTable],
         facts: Facts,
         care: "Callable[[], Care]",
-        embeddings: Embeddings,
+        searching: Searching,
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
         metrics: Metrics | None,
     ) -> None:
-        self._parts = table, beside, facts, care, embeddings, metrics or NoMetrics(), now, monotonic
+        self._parts = table, beside, facts, care, searching, metrics or NoMetrics(), now, monotonic
         self._lock = Lock()
         self.made: RunningSessions | None = None
 
@@ -181,8 +180,9 @@ class _Sessions:
                 # Imported here: a client that never talks about sessions should not wait for it.
                 from mcp_memory_server.wiring.sessions import run_sessions
 
-                table, beside, facts, care, embeddings, metrics, now, monotonic = self._parts
-                self.made = run_sessions(table, beside(), facts, care(), embeddings, metrics, now, monotonic)
+                table, beside, facts, care, searching, metrics, now, monotonic = self._parts
+                embeddings, own = searching.embeddings, searching.own
+                self.made = run_sessions(table, beside(), facts, care(), embeddings, own, metrics, now, monotonic)
             return self.made
 
 
@@ -204,7 +204,7 @@ async def _running(
 ) -> AsyncGenerator[Memory]:
     searching = searching_over(table, embedder, now, vectors, metrics, near=near, lists_late=lists_late)
     facts = Facts(table, searching.known, searching.embeddings, now)
-    sessions = _Sessions(table, beside, facts, care, searching.embeddings, now, monotonic, metrics)
+    sessions = _Sessions(table, beside, facts, care, searching, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong
         sessions().delivery.wake()
     if looks_after:  # sessions may be over that nobody has summed up

@@ -13,6 +13,7 @@ from mcp_memory_server.services.background import Background
 from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.nearby_turns import NearbyTurns
+from mcp_memory_server.services.own_turns import OwnTurns
 from mcp_memory_server.services.past_turns import PastTurns
 from mcp_memory_server.services.reembedding import Reembedding
 from mcp_memory_server.services.searchable_memories import SearchableMemories
@@ -24,6 +25,7 @@ class Searching:
     """What is searched, by which model, and what works for it in the background."""
 
     embeddings: Embeddings
+    own: OwnTurns
     known: KnownMemories
     turns: PastTurns
     searchable: SearchableMemories
@@ -54,9 +56,11 @@ def searching_over(
     embeddings, background = Embeddings(embedder, enter_turns=vectors is not None), Background()
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
-    searchable = SearchableMemories(new_search_index, turns, reembedding, background, now, lists_late=lists_late)
+    own = OwnTurns()
+    searchable = SearchableMemories(new_search_index, turns, reembedding, background, own, now, lists_late=lists_late)
     return Searching(
         embeddings,
+        own,
         KnownMemories(table, embeddings.model, near=near),
         turns,
         searchable,

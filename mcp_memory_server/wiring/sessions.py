@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import uuid4
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.memory import SessionServices
@@ -16,6 +15,7 @@ from mcp_memory_server.services.copy_trust import CopyTrust
 from mcp_memory_server.services.delivery import Delivery
 from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.facts import Facts
+from mcp_memory_server.services.own_turns import OwnTurns
 from mcp_memory_server.services.placement import Placement
 from mcp_memory_server.services.redrive import Redrive
 from mcp_memory_server.services.session_stores import SessionStores
@@ -52,17 +52,18 @@ def run_sessions(
     facts: Facts,
     care: Care,
     embeddings: Embeddings,
+    own: OwnTurns,
     metrics: Metrics,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
 ) -> RunningSessions:
     """Put the services together over stores that are open already."""
-    process = uuid4().hex[:8]
+    process = own.writer
     trust = CopyTrust(table, now, process=process, monotonic=monotonic, wake=lambda: delivery.wake())
     stored = StoredTurns(
         table,
         now,
-        writer=process,
+        own=own,
         monotonic=monotonic,
         metrics=metrics,
         wake=lambda: delivery.wake(),
