@@ -107,6 +107,10 @@ class ItemTable(Protocol):
         """
         ...
 
+    async def mark(self) -> object | None:
+        """Return what stays equal as long as nobody writes anything to the table; None where that cannot be told."""
+        ...
+
     async def delete_many(self, keys: Collection[Key]) -> None:
         """Remove all of these, in any order, not at once: after an error some may be gone. Repeating is harmless."""
         ...

@@ -45,6 +45,7 @@ class _User:
         self.bringing_up = asyncio.Lock()
         self.listed_again_until = float("-inf")
         self.counted = 0
+        self.mark: object | None = None
         self.has_too_many = False
 
 
@@ -78,7 +79,7 @@ class SearchableMemories:
         """Return what can be searched: everything that was acknowledged before this call, or what of it is missing."""
         user = self._user(scope.user_id)
         searchable = user.searchable
-        if not self._is_behind(user, known, talks) and not self._own.are_there(scope.user_id):
+        if not await self._is_behind(scope, user, known, talks):
             return searchable, self._missing(user)
         bringing = self._background.run(lambda: self._bring_up(scope, user, known, talks))
         try:
@@ -149,11 +150,16 @@ class SearchableMemories:
                 self._documents += size - user.counted
                 user.counted = size
 
-    def _is_behind(self, user: _User, known: Known, talks: Talks) -> bool:
+    async def _is_behind(self, scope: Scope, user: _User, known: Known, talks: Talks) -> bool:
         searchable = user.searchable
         if searchable.known.serial < known.serial or not searchable.has_read_talks or talks or searchable.unread:
             return True
-        return time.monotonic() < user.listed_again_until or bool(searchable.to_read(self._now()))
+        if self._own.are_there(scope.user_id) or time.monotonic() < user.listed_again_until:
+            return True
+        if not searchable.to_read(self._now()):
+            return False
+        mark = await self._turns.mark()
+        return mark is None or mark != user.mark
 
     def _missing(self, user: _User) -> tuple[str, ...]:
         unreadable = user.searchable.unreadable_turns
@@ -165,6 +171,7 @@ class SearchableMemories:
             await self._learn(scope, user.searchable, known)
             if talks is None:
                 return
+            mark = await self._turns.mark()  # before anything is read: what is written meanwhile is new the next time
             announced, are_lost = talks.take()
             is_settled = user.searchable.has_read_talks and time.monotonic() >= user.listed_again_until
             user.searchable.follow(announced, self._now(), is_settled=is_settled)
@@ -175,6 +182,7 @@ class SearchableMemories:
                 await self._list(scope, user, has_announced=bool(announced))
             try:
                 await self._read(scope, user)
+                user.mark = mark
             finally:
                 self._count(scope.user_id, user)
 

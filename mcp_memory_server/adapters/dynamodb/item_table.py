@@ -206,6 +206,10 @@ class DynamoDbItemTable:
                 return
             await self._calls.pause(attempt, deadline)
 
+    async def mark(self) -> object | None:
+        """See the port. Here it cannot be told."""
+        return None
+
     async def delete_many(self, keys: Collection[Key]) -> None:
         """See the port."""
         for some in batches(keys, MAX_DELETES_PER_REQUEST):

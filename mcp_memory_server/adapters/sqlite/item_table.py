@@ -158,6 +158,10 @@ class SqliteItemTable:
         """See the port."""
         await self._apply(writes, operation_id)
 
+    async def mark(self) -> object | None:
+        """See the port. What this process writes changes it too, because another connection does."""
+        return self._read_here(lambda connection: connection.execute("PRAGMA data_version").fetchone()[0])
+
     async def delete_many(self, keys: Collection[Key]) -> None:
         """See the port. Here they go all at once."""
         now = self._now()
