@@ -9,6 +9,9 @@ USER = "user"
 ASSISTANT = "assistant"
 """Speakers that a question names without a name: "I" and "you"."""
 
+FEWEST_WORDS = 6
+"""So many words say the same wherever they are said again."""
+
 # Not from strftime, whose names follow the locale of the process.
 _MONTHS = "January February March April May June July August September October November December"
 
@@ -33,8 +36,12 @@ class Document:
 
     @property
     def statement(self) -> tuple[object, ...]:
-        """What it says, whenever that was. What stands alone was not said, but is known, and only once."""
-        return (self.id,) if self.session is None else (self.kind, self.topic, self.speaker, self.text)
+        """What it says, whenever that was. What stands alone was not said, but is known, and only once.
+
+        A few words ("Yes, please.") say another thing each time.
+        """
+        is_told_once = self.session is not None and len(self.text.split()) >= FEWEST_WORDS
+        return (self.kind, self.topic, self.speaker, self.text) if is_told_once else (self.id,)
 
     @property
     def context(self) -> str:

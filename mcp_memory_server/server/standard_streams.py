@@ -29,7 +29,7 @@ async def standard_streams() -> AsyncGenerator[tuple[Any, Any]]:
     """Open what a server of the SDK runs on. Meanwhile nobody else reads from the input, or writes to the output."""
     async with AsyncExitStack() as stack:
         if _can_be_awaited():
-            lines = _Lines(await stack.enter_async_context(_input()))
+            lines = await stack.enter_async_context(_input())
             replies = _Replies(await stack.enter_async_context(_output()), lines)
             # Of files, the SDK asks for no more than these have.
             streams = stdio_server(cast("AsyncFile[str]", lines), cast("AsyncFile[str]", replies))
@@ -51,14 +51,14 @@ def _can_be_awaited() -> bool:
 
 
 @asynccontextmanager
-async def _input() -> AsyncGenerator[asyncio.StreamReader]:
+async def _input() -> "AsyncGenerator[_Lines]":
     reader = asyncio.StreamReader(LONGEST_LINE)
     with os.fdopen(os.open(os.devnull, os.O_RDONLY)) as nothing, _diverted(_STDIN, nothing.fileno()) as wire:
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire, "rb", buffering=0)
         )
         with closing(transport):
-            yield reader
+            yield _Lines(reader, transport)
 
 
 @asynccontextmanager
@@ -90,12 +90,13 @@ def _diverted(stream: int, elsewhere: int) -> Generator[int]:
 class _Lines:
     """What the client sends, line by line."""
 
-    def __init__(self, reader: asyncio.StreamReader) -> None:
+    def __init__(self, reader: asyncio.StreamReader, transport: asyncio.ReadTransport) -> None:
         self._reader = reader
+        self._transport = transport
 
     def end(self) -> None:
         """Let no line follow."""
-        self._reader.feed_eof()
+        self._transport.close()
 
     def __aiter__(self) -> "_Lines":
         return self
@@ -118,7 +119,8 @@ class _Replies:
         self._lines = lines
 
     async def write(self, text: str) -> None:
-        self._writer.write(text.encode())
+        if not self._writer.is_closing():
+            self._writer.write(text.encode())
 
     async def flush(self) -> None:
         try:

@@ -1,5 +1,6 @@
 """Own turns: what this process wrote to conversations, so that it need not look for that in the table."""
 
+import os
 from threading import Lock
 from uuid import uuid4
 
@@ -8,10 +9,16 @@ class OwnTurns:
     """Tells those who search here which sessions got turns from here. Used from any thread."""
 
     def __init__(self) -> None:
-        self.writer = uuid4().hex[:8]
-        """How this process is called where it announces that it writes."""
+        self._name, self._process = _new_name(), os.getpid()
         self._lock = Lock()
         self._written: dict[str, dict[str, str]] = {}
+
+    @property
+    def writer(self) -> str:
+        """How this process is called where it announces that it writes. One that was forked has a name of its own."""
+        if self._process != os.getpid():
+            self._name, self._process = _new_name(), os.getpid()
+        return self._name
 
     def watch(self, user_id: str) -> None:
         """Note from now on what is written for the user."""
@@ -41,3 +48,7 @@ class OwnTurns:
             if taken:
                 self._written[user_id] = {}
             return taken
+
+
+def _new_name() -> str:
+    return uuid4().hex[:8]

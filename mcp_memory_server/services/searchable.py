@@ -46,6 +46,8 @@ class Followed:
     seen: frozenset[str] = frozenset()
     is_announced: bool = False
     """Whether all who write there have announced that since it is followed."""
+    others_wrote: bool = True
+    """Whether others than this process may have written there since it was last read."""
     leases: dict[str, datetime] = field(default_factory=dict[str, datetime])
     """Until when each writer may add turns unannounced."""
 
@@ -57,8 +59,8 @@ class Followed:
         """Return the id from which on turns may be new."""
         if not self.last:
             return ""
-        if self.since is not None and not self.leases:
-            return self.since  # nobody else writes there
+        if self.since is not None and not self.others_wrote:
+            return self.since
         overlap = first_ulid_of(moment_of(self.last) - OUT_OF_ORDER)
         return overlap if self.since is None else min(overlap, self.since)
 
@@ -168,6 +170,7 @@ class Searchable:
             elif talk.writer != self._writer:  # what is written here is expected one by one
                 session.leases[talk.writer] = now + FOLLOWED_FOR
                 self._leased.add(talk.session)
+            session.others_wrote = session.others_wrote or talk.writer != self._writer
             if talk.since:
                 session.since = talk.since if session.since is None else min(session.since, talk.since)
             self.unread.add(talk.session)
@@ -189,7 +192,7 @@ class Searchable:
         self.has_read_talks = False
         self.unread |= self.sessions.keys()
         for session in self.sessions.values():
-            session.is_announced = False
+            session.is_announced, session.others_wrote = False, True
 
     def to_read(self, now: datetime) -> list[str]:
         """Return the sessions in which turns may be that are not searched yet."""
@@ -204,10 +207,11 @@ class Searchable:
         self.unread.discard(session_id)
         if turns:
             session.last = max(session.last, turns[-1].place.turn_id)
-        if turns and not session.is_announced:
+        if read.seen and not session.is_announced:
             # Whoever wrote that may have announced it before anybody looked, and may write more.
-            session.leases[SOMEBODY] = turns[-1].memory.said_at + FOLLOWED_FOR
+            session.leases[SOMEBODY] = moment_of(max(read.seen)) + FOLLOWED_FOR
             self._leased.add(session_id)
+        session.others_wrote = session.is_running(now) or not session.is_announced
         if not session.is_running(now):
             session.leases, session.since, session.seen = {}, None, frozenset()
             self._leased.discard(session_id)

@@ -187,13 +187,20 @@ def test_who_else_said_the_same_is_known_as_long_as_it_is_there() -> None:
     assert (index.same_as("d1"), index.same_as("d20"), index.same_as("d30")) == (["d10"], [], [])
 
 
+def test_a_few_words_say_another_thing_each_time() -> None:
+    index = index_of([said(number, "Yes, swimming tomorrow!", session=f"s{number}") for number in (1, 10)])
+
+    assert sorted(ids(ask(index, "swimming"))) == ["d1", "d10"]
+    assert index.same_as("d1") == []
+
+
 @pytest.mark.parametrize(
     "other", [{"speaker": "Ben"}, {"topic": "sports"}, {"session": None}, {"text": "Went swimming"}]
 )
 def test_the_same_words_are_another_match_if_they_are_somebody_else_s_or_about_something_else(
     other: dict[str, str],
 ) -> None:
-    first = said(1, "I went swimming", speaker="Anna", session="s")
+    first = said(1, "I went swimming in the cold lake", speaker="Anna", session="s")
     index = index_of([first, replace(first, id="d2", **other)])  # type: ignore[arg-type]
 
     assert sorted(ids(ask(index, "swimming"))) == ["d1", "d2"]

@@ -1,6 +1,8 @@
 """What a process writes itself is found without looking at every conversation again."""
 
-from datetime import UTC, datetime
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
 
 from mcp_memory_server.domain.turn_memories import from_turn
 from mcp_memory_server.domain.turns import Role, Turn
@@ -11,6 +13,16 @@ from mcp_memory_server.services.past_turns import FoundTurn, SessionTurns, TurnP
 from mcp_memory_server.services.searchable import FOLLOWED_FOR, Searchable
 from mcp_memory_server.wiring.embeddings import new_search_index
 
+FORK = """
+import os
+from mcp_memory_server.services.own_turns import OwnTurns
+own = OwnTurns()
+before = own.writer
+if os.fork():
+    os.wait()
+    assert own.writer == before
+print(own.writer, flush=True)
+"""
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
 
 
@@ -62,6 +74,22 @@ def test_what_is_written_here_is_read_from_its_first_turn_on() -> None:
     assert searchable.sessions["ours"].start() == early
     searchable.has_read("ours", read("ours"), NOW)
     assert searchable.to_read(NOW) == ["theirs"]
+
+
+def test_what_somebody_else_wrote_meanwhile_is_read_too_although_he_is_done() -> None:
+    searchable = followed(is_settled=True)
+    searchable.has_read("ours", read("ours"), NOW)
+    visit = [TalkGoesOn("ours", "there", "", is_over=False), TalkGoesOn("ours", "there", "", is_over=True)]
+    searchable.follow(visit, NOW, is_settled=True)
+    searchable.expect({"ours": first_ulid_of(NOW + timedelta(minutes=1))}, is_settled=True)
+
+    assert searchable.sessions["ours"].start() < first_ulid_of(NOW)
+
+
+def test_a_process_that_was_forked_has_a_name_of_its_own() -> None:
+    printed = subprocess.run([sys.executable, "-c", FORK], check=True, capture_output=True, text=True).stdout
+
+    assert len(set(printed.split())) == 2
 
 
 def test_turns_are_noted_for_those_who_are_watched_and_taken_once() -> None:
