@@ -15,7 +15,7 @@ from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Ke
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier
 from mcp_memory_server.domain.turns import LIFE
-from mcp_memory_server.schema.keys import decoded, encoded, timestamp
+from mcp_memory_server.schema.keys import encoded, timestamp
 from mcp_memory_server.schema.records import moment_or_none, optional_text
 from mcp_memory_server.schema.turn_records import session_partition
 
@@ -49,12 +49,6 @@ class Ending:
 def ending_key(scope: Scope) -> Key:
     """Return where it lies how a session ends."""
     return Key(session_partition(scope), ENDING)
-
-
-def session_of_ending(key: Key) -> Scope:
-    """Return whose ending lies there."""
-    _, user, session = key.pk.split("#")
-    return Scope(decoded(user), decoded(session))
 
 
 def endings_index(day: date) -> str:

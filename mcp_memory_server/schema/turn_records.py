@@ -109,9 +109,9 @@ def meta_key(scope: Scope) -> Key:
     return Key(session_partition(scope), META)
 
 
-def session_of(meta: Key) -> Scope:
-    """Return whose counters these are."""
-    _, user, session = meta.pk.split("#")
+def session_of(key: Key) -> Scope:
+    """Return whose it is what lies in the first partition of a session."""
+    _, user, session = key.pk.split("#")
     return Scope(decoded(user), decoded(session))
 
 

@@ -19,8 +19,8 @@ from mcp_memory_server.schema.ending_records import (
     endings_index,
     finished,
     listed,
-    session_of_ending,
 )
+from mcp_memory_server.schema.turn_records import session_of
 
 LEASE = timedelta(minutes=2)
 """Longer than a model is ever waited for, twice."""
@@ -54,7 +54,7 @@ class Endings:
             page = await self._table.find(endings_index(day), limit=most - len(found))
             items = await self._table.get_many(page.keys)
             read = {key: ending_from(items.get(key)) for key in page.keys}
-            found += [session_of_ending(key) for key, one in read.items() if one.due is not None and one.due <= now]
+            found += [session_of(key) for key, one in read.items() if one.due is not None and one.due <= now]
             day += timedelta(days=1)
         return found
 
