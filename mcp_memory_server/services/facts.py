@@ -85,7 +85,7 @@ class Facts:
         """Keep the statement and tell what it did. Once this returns, it is never lost.
 
         The same sentence is one fact, under whatever topic it is said. ``replaces`` are the ids of facts that no longer
-        hold, or ``TOPIC`` to set the one value of the statement's topic. Without it, only what the statement says
+        hold, or ``"topic"`` to set the one value of the statement's topic. Without it, only what the statement says
         another value of makes way (`domain.supersession`). The same operation id twice is learned once.
 
         Raises:
@@ -97,7 +97,9 @@ class Facts:
         is_plain = statement.topic is None and not named and statement.source is not Source.INFERRED
         if is_plain and statement.said_at is None and operation_id is None:
             with suppress(ConflictError):  # something is known already that it has to be held against
-                return await self._learn_as_new(scope, statement, operation)
+                learned = await self._learn_as_new(scope, statement, operation)
+                await self._known.note_own_write(scope)
+                return learned
         async with self._one_at_a_time(scope):
             return await until_it_holds(lambda: self._learn(scope, statement, named, operation))
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import itertools
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
-from mcp_memory_server.domain.items import Body, Item, Key
+from mcp_memory_server.domain.items import PUSHED_KEPT, Body, Item, Key
 from mcp_memory_server.domain.memories import (
     Known,
     KnownMemory,
@@ -39,6 +40,8 @@ from mcp_memory_server.schema.summary_records import summary_from
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
+READ_ALONG_AFTER = PUSHED_KEPT // 2
+"""After so many own writes of which nobody asked, they are read along."""
 READ_AT_ONCE = 5_000
 READ_IN_A_THREAD = 1_000
 """More items than this are not made into memories on the event loop, where everybody else would wait for it."""
@@ -84,6 +87,7 @@ class KnownMemories:
         self._model = model
         self._kept: OrderedDict[str, tuple[Known, Talks]] = OrderedDict()
         self._memories_kept = 0
+        self._own_writes: Counter[str] = Counter()
         self._serials = itertools.count(1)
         self._lock = Lock()
 
@@ -104,8 +108,23 @@ class KnownMemories:
         (known, _), profile = await self._brought_up(scope, self._table)
         return known, 0 if profile is None else profile.version
 
+    async def note_own_write(self, scope: Scope) -> None:
+        """Read along what this process wrote, every few writes, of a user who is kept in memory.
+
+        The stamp tells what the last few writes changed. Who is further behind reads everything.
+        """
+        with self._lock:
+            if scope.user_id not in self._kept:
+                return
+            self._own_writes[scope.user_id] += 1
+            is_near = self._own_writes[scope.user_id] < READ_ALONG_AFTER
+        if not is_near:
+            with suppress(MemoryServerError):  # the write itself is done
+                await self.exactly(scope)
+
     async def _brought_up(self, scope: Scope, table: ItemTable) -> tuple[tuple[Known, Talks], Item | None]:
         serial = next(self._serials)
+        self._own_writes.pop(scope.user_id, None)
         profile = await table.get(keys.profile_key(scope))
         # The stamp is read before the memories: they may be newer than it says, never older.
         stamp = stamp_from(profile)
@@ -160,6 +179,9 @@ class KnownMemories:
             else:
                 unreadable.add(item.key.sk)
         legacy = frozenset(filter(keys.is_legacy_fact, memories))
+        for sk in legacy:
+            # Worked out here, where nobody waits for it, because they are compared with every new statement.
+            _ = (fact := memories[sk].fact) is not None and fact.fingerprint
         return Known(None, memories, frozenset(unreadable), frozenset(forgotten), legacy, by_topic(memories))
 
     def _recall(self, user_id: str) -> tuple[Known, Talks] | None:
