@@ -1,13 +1,13 @@
 """A memory can be taken out and brought in elsewhere, as it was, as often as one likes."""
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_memory_server.domain.facts import Outcome, Permanence, Source, Statement
+from mcp_memory_server.domain.facts import Outcome, Permanence, Source, Statement, fact_id
 from mcp_memory_server.domain.items import Put
 from mcp_memory_server.domain.notes import NoteKind
 from mcp_memory_server.domain.preferences import SetBy
@@ -80,6 +80,25 @@ async def test_an_import_for_another_user_is_equal_and_belongs_to_that_user(
     assert {note.text for note in await memory.notes.all(BEN)} == {"too long", "asks at night"}
     with pytest.raises(ForgottenError):
         await memory.facts.learn(BEN, Statement("Has a secret"))
+
+
+async def test_the_times_of_facts_and_what_superseded_them_come_along(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    since, until = date(2015, 1, 1), date(2026, 12, 31)
+    acme = Statement("Works at Acme", topic="work/employer", since=since, until=until, remind_on=until)
+    await memory.facts.learn(anna, acme)
+    clock.advance(timedelta(days=1))
+    await memory.facts.learn(anna, Statement("Works at Globex", topic="work/employer"))
+    gym = (await memory.facts.learn(anna, Statement("Goes to the gym"))).fact
+    await memory.facts.end(anna, gym.id, date(2026, 1, 31))
+
+    await memory.archive.import_(BEN, await exported(memory, anna))
+
+    assert await memory.facts.all(BEN, past=True) == await memory.facts.all(anna, past=True)
+    assert await memory.facts.history_of(BEN, fact_id("Works at Globex")) == await memory.facts.history(
+        anna, "work/employer"
+    )
 
 
 async def test_an_import_can_be_repeated(memory: Memory, anna: Scope, clock: FakeClock) -> None:
