@@ -19,8 +19,10 @@ class Models:
 
 NO_MODELS = Models()
 
-_COARSE = ("embedding", "embedded_by")
-_FINE = ("fine_embedding", "fine_embedded_by")
+EMBEDDING, EMBEDDED_BY = "embedding", "embedded_by"
+FINE_EMBEDDING, FINE_EMBEDDED_BY = "fine_embedding", "fine_embedded_by"
+_COARSE = (EMBEDDING, EMBEDDED_BY)
+_FINE = (FINE_EMBEDDING, FINE_EMBEDDED_BY)
 ATTRIBUTES = _COARSE
 """The attributes of a turn, which has a coarse vector only."""
 
