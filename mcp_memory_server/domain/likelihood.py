@@ -6,7 +6,7 @@ that something is not stored: the nearest memories are returned, and labelled.
 
 from enum import StrEnum
 
-LIKELY_FROM = 0.6
+LIKELY_FROM = 0.65
 RELATED_FROM = 0.06
 """The probabilities from which on a memory is called likely, and related."""
 MOST_WEAK = 5
