@@ -1,15 +1,16 @@
 """Recall: the memories that answer a question, within a budget of tokens."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
 from mcp_memory_server.domain.answers import MOST_AGAIN, Recalled, Recollection, Reply, Status, check_budget, told
 from mcp_memory_server.domain.aspects import aspects_of
 from mcp_memory_server.domain.documents import Match
-from mcp_memory_server.domain.likelihood import likelihood
+from mcp_memory_server.domain.likelihood import Likelihood, likelihood
 from mcp_memory_server.domain.memories import Known, KnownMemory, alive, is_alive, under_topic
+from mcp_memory_server.domain.past_values import after_their_successors
 from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
@@ -142,7 +143,7 @@ class Recall:
         )
         rows = known.by_key if past is None else {**known.by_key, **past.by_key}
         missing = (*known.missing, *(past.missing if past else ()), *missing)
-        found = _each_once(matches, rows, asked.now)
+        found = after_their_successors(_each_once(matches, rows, asked.now), rows)
         return await self._told(asked, found, rows, known.forgotten, searchable, missing)
 
     def _best_of_everything(self, asked: _Asked, known: Known) -> Recalled:
@@ -168,7 +169,8 @@ class Recall:
     ) -> Recalled:
         rest = found[_start(asked.place, found, rows) :]
         words = asked_words(asked.question)
-        reply = Reply(_answer(missing), len(rest), words, self._count, asked.max_tokens)
+        answer = replace(_answer(missing), is_nearest_only=_is_nearest_only(found, asked.place))
+        reply = Reply(answer, len(rest), words, self._count, asked.max_tokens)
         left = len(rest)
         for start in range(0, len(rest), READ_AT_ONCE):
             some = rest[start : start + READ_AT_ONCE]
@@ -207,6 +209,10 @@ class Recall:
 
 def _answer(missing: tuple[str, ...]) -> Recalled:
     return Recalled(Status.PARTIAL if missing else Status.COMPLETE, (), missing=missing)
+
+
+def _is_nearest_only(found: Sequence[Match], place: Place) -> bool:
+    return bool(found) and not place.told and likelihood(found[0].probability) is not Likelihood.LIKELY
 
 
 def _only(asked: _Asked, past: Known | None) -> Callable[[Searchable], Collection[str]] | None:

@@ -16,6 +16,9 @@ from mcp_memory_server.adapters.built_in.columns import Numbers
 
 PRIOR_DOCUMENTS = 10
 """The usual mean and spread of a family count as much as the scores of so many documents: a store may hold five."""
+MOST_ABOVE_USUAL = 3.0
+"""Chance is never taken to be more than so many spreads above the usual: of 40 books that are all asked for, each is an
+answer, although none of them stands out."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,9 @@ class Family:
         counted = len(scores) + PRIOR_DOCUMENTS
         mean = (float(scores.sum()) + PRIOR_DOCUMENTS * self.usual_mean) / counted
         squares = float(np.square(scores - mean).sum()) + PRIOR_DOCUMENTS * self.usual_spread**2
-        return mean + math.sqrt(squares / counted) * math.sqrt(2 * math.log(size + 1))
+        highest = math.sqrt(2 * math.log(size + 1))
+        usual = self.usual_mean + self.usual_spread * (highest + MOST_ABOVE_USUAL)
+        return min(mean + math.sqrt(squares / counted) * highest, usual)
 
     def evidence(self, scores: Numbers, chance: float) -> Numbers:
         """Return the logarithm of the odds that documents with these scores answer."""
