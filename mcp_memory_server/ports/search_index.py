@@ -37,6 +37,14 @@ class SearchIndex(Protocol):
         """
         ...
 
+    def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
+        """Return the documents that are closest in meaning to this one, closest first, each with its cosine.
+
+        Only documents that stand alone are compared, by fine vectors if this one has one and by coarse ones if not.
+        None is returned for a document that is not there, or has no vector.
+        """
+        ...
+
     def search(
         self,
         questions: Sequence[tuple[str, Vectors]],
