@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from mcp_memory_server.domain.excerpts import excerpt
+from mcp_memory_server.domain.likelihood import Likelihood
 from mcp_memory_server.domain.memories import Kind, KnownMemory, confidence
 from mcp_memory_server.domain.recall_places import LONGEST_CURSOR, Place
 from mcp_memory_server.domain.text import ever_shorter
@@ -70,11 +71,13 @@ class Recollection:
     origin: str | None = None
     explained: Mapping[str, float] | None = None
     also: tuple[SaidAgain, ...] = ()
+    match: Likelihood | None = None
 
     def to_reply(self) -> dict[str, Any]:
         """Return what a reader gets, without what goes without saying."""
         entries = {
             "id": self.id,
+            "match": None if self.match is None else self.match.value,
             "text": self.text,
             "kind": None if self.kind is Kind.FACT else self.kind.value,
             "topic": self.topic,
@@ -130,8 +133,9 @@ def told(
     now: datetime,
     explained: Mapping[str, float] | None = None,
     again: Sequence[KnownMemory] = (),
+    match: Likelihood | None = None,
 ) -> Recollection:
-    """Return the memory as it is told now; ``again`` are those that say the same."""
+    """Return the memory as it is told now; ``again`` are those that say the same, ``match`` how likely it answers."""
     return Recollection(
         memory.id,
         memory.text,
@@ -143,6 +147,7 @@ def told(
         origin=memory.origin,
         explained=explained,
         also=tuple(SaidAgain(other.id, _since(other), other.origin) for other in again[:MOST_AGAIN]),
+        match=match,
     )
 
 

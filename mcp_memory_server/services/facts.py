@@ -177,7 +177,7 @@ class Facts:
         return Learned(learning.outcome, learning.fact, learning.superseded, learning.stands)
 
     async def _embedded(self, put: Put, fact: Fact) -> Put:
-        return replace(put, body={**put.body, **await self._embeddings.beside(fact.text)})
+        return replace(put, body={**put.body, **await self._embeddings.beside(from_fact(fact).searched_text)})
 
     async def _no_longer_true(self, scope: Scope, learning: Learning, around: _Around) -> list[Item]:
         """Return what is replaced by name, and what says without a topic the same as the fact that was superseded."""

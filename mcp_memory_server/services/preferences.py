@@ -49,7 +49,7 @@ class Preferences:
         change = choose(wanted, None if item is None else _readable(item))
         if change.changed:
             body = preference_body(wanted, None if item is None else item.body)
-            body |= await self._embeddings.beside(from_preference(wanted).text)
+            body |= await self._embeddings.beside(from_preference(wanted).searched_text)
             put = Put(key, body, expected_version=0 if item is None else item.version)
             await self._table.write([put, raise_stamp(scope, key)], operation_id=operation)
         return change

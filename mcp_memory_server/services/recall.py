@@ -6,7 +6,9 @@ from datetime import datetime
 from itertools import chain
 
 from mcp_memory_server.domain.answers import MOST_AGAIN, Recalled, Recollection, Reply, Status, check_budget, told
+from mcp_memory_server.domain.aspects import aspects_of
 from mcp_memory_server.domain.documents import Match
+from mcp_memory_server.domain.likelihood import likelihood
 from mcp_memory_server.domain.memories import Known, KnownMemory, alive, is_alive, under_topic
 from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
@@ -14,6 +16,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.text import checked_text
 from mcp_memory_server.domain.topics import checked_prefix, is_under
 from mcp_memory_server.domain.turn_memories import is_withheld, turn_memory_id
+from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.domain.word_forms import asked_words
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.ports.token_counter import TokenCounter
@@ -109,24 +112,28 @@ class Recall:
             raise _unknown_topic(known, below)
         if not asked_words(question) and as_of is None:
             return self._best_of_everything(asked, known)
-        vector = await self._embeddings.of_question(question)
+        texts = [question, *aspects_of(question)]
+        vectors = await self._embeddings.of_questions(texts)
         # No conversation has a topic.
-        near = vector if below is None else None
+        near = vectors[0].coarse if below is None else None
         searchable, missing = await self._nearby.searchable(scope, known, talks, near)
-        return await self._answered(asked, vector, searchable, missing)
+        return await self._answered(asked, list(zip(texts, vectors, strict=True)), searchable, missing)
 
     async def _answered(
-        self, asked: _Asked, vector: bytes | None, searchable: Searchable, missing: tuple[str, ...]
+        self,
+        asked: _Asked,
+        questions: Sequence[tuple[str, Vectors]],
+        searchable: Searchable,
+        missing: tuple[str, ...],
     ) -> Recalled:
         past = None if asked.as_of is None else await self._known.past(asked.scope)
         if past is not None:
             await self._searchable.with_past(asked.scope, searchable, past)
-        if vector is None and self._embeddings.model is not None:
+        if questions[0][1].coarse is None and self._embeddings.model is not None:
             missing = (*missing, NO_MEANING)
         # Somebody who asked later may have brought more in: then that is what is told.
         matches, known = searchable.search(
-            asked.question,
-            vector,
+            questions,
             asked_at=asked.now,
             limit=asked.limit,
             times_told=self._access.of(asked.scope),
@@ -244,12 +251,11 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     memory, *others = same
     # Whoever changed one of them since has said something else.
     again = [other for other in others if other.text == memory.text]
+    label = likelihood(match.probability)
     if not asked.explain:
-        return told(memory, asked.now, again=again)
-    total = sum(match.parts.values())
+        return told(memory, asked.now, again=again, match=label)
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
-    standing = round(match.score / total, 3) if total else 1.0
-    return told(memory, asked.now, {"score": round(match.score, 3), **parts, "standing": standing}, again)
+    return told(memory, asked.now, {"probability": round(match.probability, 3), **parts}, again, label)
 
 
 def _is_below(memory: KnownMemory, topic: str | None) -> bool:

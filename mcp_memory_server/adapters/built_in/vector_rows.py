@@ -37,8 +37,8 @@ class VectorRows:
         Raises:
             ValueError: It has not as many dimensions as the others.
         """
-        if not self.dimensions:
-            self._begin(len(vector or b""))
+        if not self.dimensions and vector:
+            self._begin(len(vector))
         self._vectors = with_room(self._vectors, row)
         self._inverse_lengths = with_room(self._inverse_lengths, row)
         self._signatures = [with_room(words, row) for words in self._signatures]
