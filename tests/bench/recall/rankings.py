@@ -33,7 +33,8 @@ def without_vectors(store: Store, vectors: Sequence[bytes]) -> Ranking:
     index = BuiltInSearchIndex(stem)
     index.add(store.documents)
     return lambda question, _: [
-        {match.id, *match.also} for match in index.search([(question.text, Vectors())], asked_at=question.asked_at, limit=LIMIT)
+        {match.id, *match.also}
+        for match in index.search([(question.text, Vectors())], asked_at=question.asked_at, limit=LIMIT)
     ]
 
 

@@ -20,6 +20,8 @@ from mcp import Client
 
 from mcp_memory_server import Memory, Scope, Settings, Statement, open_memory
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens, load_exact
+from mcp_memory_server.schema import keys
+from mcp_memory_server.schema.embeddings import FINE_EMBEDDED_BY
 from mcp_memory_server.server.app import build_server
 from tests.bench.recall.distractors import distractors
 from tests.bench.recall.personas import Persona
@@ -172,6 +174,21 @@ async def _prepared(opened: _Opened, question: Question) -> None:
     async with asyncio.timeout(LONGEST_PREPARATION.total_seconds()):
         while "missing" in (await _recall(opened, question, {}))[0]:  # noqa: ASYNC110 - an index tells nobody
             await asyncio.sleep(0.05)
+        await all_embedded(opened.memory, opened.caller.scope)
+
+
+async def all_embedded(memory: Memory, scope: Scope) -> None:
+    """Wait until every fact has its fine vector, if the model for it is in use."""
+    partition = keys.user_partition(scope.user_id)
+    while uses_fine_model():
+        page = await memory.table.query(partition, prefix=keys.ANY_FACTS, limit=None)
+        if all(FINE_EMBEDDED_BY in item.body for item in page.items):
+            return
+        await asyncio.sleep(0.2)
+
+
+def uses_fine_model() -> bool:
+    return Settings().embeddings == "built-in"
 
 
 async def _asked(opened: _Opened, persona: Persona, question: Question) -> Answer:

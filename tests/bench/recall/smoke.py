@@ -11,6 +11,7 @@ from mcp import Client
 from mcp_memory_server import Scope, Settings, Statement, open_memory
 from mcp_memory_server.server.app import build_server
 from tests.bench.figures import Figures, verdict
+from tests.bench.recall.short_facts import all_embedded
 
 OWNER = Scope("owner")
 ASKED_AT = datetime(2026, 11, 18, tzinfo=UTC)
@@ -34,6 +35,8 @@ async def ask_smoke_list(data: Path) -> list[SmokeQuery]:
             for fact in smoke["facts"]:
                 await memory.facts.learn(OWNER, Statement(fact))
             async with Client(build_server(memory, lambda: OWNER)) as client:
+                await client.call_tool("recall", {"query": smoke["questions"][0]["query"]})
+                await all_embedded(memory, OWNER)
                 return [await _asked(client, row["query"], smoke["facts"][row["wanted"]]) for row in smoke["questions"]]
 
 
