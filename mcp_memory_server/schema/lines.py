@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from mcp_memory_server.domain.chats import Chat
+from mcp_memory_server.domain.credentials import without_credentials
 from mcp_memory_server.domain.facts import Source, Statement, fact_id, learn
 from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value, checked_body
 from mcp_memory_server.domain.memories import from_fact, from_note, from_preference, from_summary
@@ -153,6 +154,7 @@ def _chat(item: Item) -> Chat:
 
 
 def _stated(scope: Scope, text: str, now: datetime) -> Put:
+    text, _ = without_credentials(text)  # one line with a secret must not keep the others out
     fact = learn(Statement(text, source=Source.USER_STATED), now).fact
     return Put(keys.fact_key(scope, None, fact.id), fact_body(fact), expected_version=0)
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from mcp_memory_server.domain.credentials import refuse_credentials
 from mcp_memory_server.domain.facts import (
     Fact,
     Learning,
@@ -79,7 +80,9 @@ class Facts:
         Raises:
             ForgottenError: The user asked to forget it, and has not confirmed it since.
             NotFoundError: There is no fact with the id that it replaces.
+            InvalidRequestError: It holds a credential.
         """
+        refuse_credentials("fact", statement.text, name=statement.topic)
         operation = operation_of(operation_id, "fact", statement.topic or "", statement.text)
         replaced: Key | None = None
         if replaces is not None:

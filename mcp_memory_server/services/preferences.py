@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from mcp_memory_server.domain.credentials import refuse_credentials
 from mcp_memory_server.domain.items import Item, Put
 from mcp_memory_server.domain.memories import from_preference
 from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy, choose
@@ -27,7 +28,12 @@ class Preferences:
     async def set(
         self, scope: Scope, key: str, value: str, *, set_by: SetBy = SetBy.USER, operation_id: str | None = None
     ) -> PreferenceChange:
-        """Set the preference and tell what held before."""
+        """Set the preference and tell what held before.
+
+        Raises:
+            InvalidRequestError: It holds a credential.
+        """
+        refuse_credentials("preference", value, name=key)
         wanted = Preference(key, value, set_by, self._now())
         operation = operation_of(operation_id, "preference", key, value, set_by)
         return await until_it_holds(lambda: self._set(scope, wanted, operation))
