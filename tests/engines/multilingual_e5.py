@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.multilingual_e5.model import Model
-from mcp_memory_server.adapters.multilingual_e5.numpy_network import NumpyNetwork
+from mcp_memory_server.adapters.multilingual_e5.numpy_network import numpy_stages
 from mcp_memory_server.adapters.multilingual_e5.weights import BLOCK, LAYERS, WEIGHTS, WIDTH, Floats, Weights
 from tests.engines.neutral_sentences import ENGLISH, OTHERS
 
@@ -43,7 +43,7 @@ def made_from(published: Path) -> bytes:
         draft = Path(folder) / WEIGHTS.name
         draft.write_bytes(_safetensors({**arrays, **no_means}, origin))
         weights = Weights(draft)
-        means = means_of(Model(weights, NumpyNetwork(weights)))
+        means = means_of(Model(weights, numpy_stages(weights)))
     return _safetensors({**arrays, **means}, origin)
 
 
