@@ -283,6 +283,25 @@ def test_without_a_working_onnxruntime_numpy_does_it(tmp_path: Path, onnxruntime
     assert closeness(bytes.fromhex(done.stdout), here) > 0.999
 
 
+@pytest.mark.parametrize("use_onnxruntime", [False, True])
+def test_a_process_that_ends_while_texts_are_embedded_ends_well(*, use_onnxruntime: bool) -> None:
+    script = (
+        "import asyncio\n"
+        "from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder\n"
+        "async def main():\n"
+        f"    embedder = MultilingualE5Embedder({use_onnxruntime})\n"
+        "    tasks = [asyncio.create_task(embedder.embed(['word ' * 200] * 50)) for _ in range(50)]\n"
+        "    await embedder.embed(['the dog'], as_question=True)\n"
+        "asyncio.run(main())\n"
+    )
+
+    for _ in range(3):
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def submitted(worker: Worker, done: list[str], names: Sequence[tuple[str, Urgency]]) -> None:
     for name, urgency in names:
         worker.submit(urgency, lambda name=name: done.append(name))

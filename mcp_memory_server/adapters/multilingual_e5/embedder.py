@@ -5,6 +5,7 @@ import importlib.util
 import logging
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -60,8 +61,9 @@ class MultilingualE5Embedder:
 
     def prepare(self) -> None:
         """See the port."""
-        if self._model is None and not self._worker.is_closed:
-            self._worker.submit(Urgency.LOADING, self._loaded)
+        if self._model is None:
+            with suppress(RuntimeError):  # it was closed
+                self._worker.submit(Urgency.LOADING, self._loaded)
 
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:
         """See the port."""

@@ -3,7 +3,7 @@
 import heapq
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
@@ -21,36 +21,29 @@ class Urgency(IntEnum):
 
 
 class Worker:
-    """Does jobs one after another in a thread of its own, which begins with the first job."""
+    """Does jobs one after another in a thread of its own, which begins with the first job.
+
+    The thread is no daemon: when the interpreter ends, the job that is being done is waited for. A thread that is ended
+    within onnxruntime takes the process down with it.
+    """
 
     def __init__(self, name: str) -> None:
-        self._name = name
         self._jobs: list[_Job] = []
         self._numbers = count()
-        self._changed = threading.Condition()
-        self._is_running = False
-        self._is_closed = False
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it takes no more jobs."""
-        return self._is_closed
+        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
     def submit(self, urgency: Urgency, job: Callable[[], Result]) -> Future[Result]:
         """Have the job done. One whose result is cancelled before its turn costs nothing.
 
         Raises:
-            RuntimeError: The worker was closed.
+            RuntimeError: The worker was closed, or the interpreter is ending.
         """
         future: Future[Result] = Future()
-        with self._changed:
-            if self._is_closed:
-                raise RuntimeError(f"{self._name} was closed")
+        with self._lock:
+            # The thread is only woken: what it then does is the most urgent job of that moment.
+            self._thread.submit(self._do_next)
             heapq.heappush(self._jobs, _Job(urgency, next(self._numbers), job, future))
-            self._changed.notify()
-            if not self._is_running:
-                self._is_running = True
-                threading.Thread(target=self._run, name=self._name, daemon=True).start()
         return future
 
     def do_what_goes_before(self, urgency: Urgency) -> None:
@@ -60,22 +53,18 @@ class Worker:
 
     def close(self) -> None:
         """Take no more jobs; those that were submitted are still done. Closing twice is harmless."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify()
+        self._thread.shutdown(wait=False)
 
-    def _run(self) -> None:
-        while (job := self._wait_for_one()) is not None:
+    def _do_next(self) -> None:
+        # There may be none: a more urgent one may have been done within another.
+        if (job := self._take()) is not None:
             job.do()
 
-    def _wait_for_one(self) -> "_Job | None":
-        with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._is_closed)
-            return heapq.heappop(self._jobs) if self._jobs else None
-
-    def _take(self, before: Urgency) -> "_Job | None":
-        with self._changed:
-            return heapq.heappop(self._jobs) if self._jobs and self._jobs[0].urgency < before else None
+    def _take(self, before: Urgency | None = None) -> "_Job | None":
+        with self._lock:
+            if self._jobs and (before is None or self._jobs[0].urgency < before):
+                return heapq.heappop(self._jobs)
+            return None
 
 
 @dataclass(frozen=True, order=True)
