@@ -11,6 +11,7 @@ from mcp_memory_server.domain.documents import Match
 from mcp_memory_server.domain.likelihood import Likelihood, likelihood
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, under_topic
 from mcp_memory_server.domain.past_values import after_their_successors
+from mcp_memory_server.domain.question_forms import without_owner
 from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
@@ -118,7 +119,7 @@ class Recall:
         if not asked_words(question) and as_of is None:
             return self._best_of_everything(asked, known)
         texts = [question, *aspects_of(question)]
-        vectors = await self._embeddings.of_questions(texts)
+        vectors = await self._embeddings.of_questions([without_owner(text) for text in texts])
         # No conversation has a topic.
         near = vectors[0].coarse if below is None else None
         searchable, missing = await self._nearby.searchable(scope, known, talks, near)
