@@ -158,7 +158,7 @@ def test_a_short_answer_is_found_by_the_question_before_it() -> None:
         [
             said(1, "Which instrument do you play?", session="s"),
             said(2, "The second one that my father gave me!", session="s"),
-            said(3, "The second one that my mother gave me!"),
+            said(3, "The second one that my mother gave me!", session="other"),
         ]
     )
     found = ids(ask(index, "Which instrument was played?"))
@@ -209,7 +209,7 @@ def test_the_time_of_a_question_decides_between_equal_texts() -> None:
 def test_repetitions_do_not_crowd_out_the_rest() -> None:
     again = [said(number, "Anna really loves the city of Bern") for number in range(5, 12)]
 
-    found = ids(ask(index_of([*ANNA, *again]), "Does Anna love Bern?", limit=3))
+    found = ids(ask(index_of([*ANNA, *again]), "Does Anna love Bern?", limit=2))
     assert len(set(found) & {document.id for document in again}) == 1
 
 
