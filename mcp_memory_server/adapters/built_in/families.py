@@ -17,8 +17,8 @@ from mcp_memory_server.adapters.built_in.columns import Numbers
 PRIOR_DOCUMENTS = 10
 """The usual mean and spread of a family count as much as the scores of so many documents: a store may hold five."""
 MOST_ABOVE_USUAL = 3.0
-"""Chance is never taken to be more than so many spreads above the usual: of 40 books that are all asked for, each is an
-answer, although none of them stands out."""
+"""A mean is not taken to lie more than so many spreads above the usual one: of 40 books that are all asked for, each is
+an answer, although none of them stands out."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,8 @@ class Family:
         counted = len(scores) + PRIOR_DOCUMENTS
         mean = (float(scores.sum()) + PRIOR_DOCUMENTS * self.usual_mean) / counted
         squares = float(np.square(scores - mean).sum()) + PRIOR_DOCUMENTS * self.usual_spread**2
-        highest = math.sqrt(2 * math.log(size + 1))
-        usual = self.usual_mean + self.usual_spread * (highest + MOST_ABOVE_USUAL)
-        return min(mean + math.sqrt(squares / counted) * highest, usual)
+        mean = min(mean, self.usual_mean + MOST_ABOVE_USUAL * self.usual_spread)
+        return mean + math.sqrt(squares / counted) * math.sqrt(2 * math.log(size + 1))
 
     def evidence(self, scores: Numbers, chance: float) -> Numbers:
         """Return the logarithm of the odds that documents with these scores answer."""
@@ -58,7 +57,7 @@ TURN = Family(
 )
 """A turn of a conversation: it also borrows from its neighbours, its speaker, its session and its time."""
 FACT = Family(
-    words=0.7, coarse=1.0, fine=0.0, usual_mean=0.02, usual_spread=0.1, relative=1.0, slope=10.0, bias=-0.6, prior=0.2
+    words=0.7, coarse=1.0, fine=0.0, usual_mean=0.02, usual_spread=0.1, relative=1.0, slope=10.0, bias=-0.9, prior=0.2
 )
 """A memory of its own that has no fine vector yet, or cannot have one."""
 FINE_FACT = Family(
