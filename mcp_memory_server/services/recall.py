@@ -68,7 +68,7 @@ class _Asked:
 
 
 class Recall:
-    """Searches what is known of one user. Forgotten, expired and superseded memories are never found."""
+    """Searches what is known of one user. Forgotten and expired memories are never found."""
 
     def __init__(
         self,
@@ -146,9 +146,6 @@ class Recall:
         searchable: Searchable,
         missing: tuple[str, ...],
     ) -> Recalled:
-        past = None if asked.as_of is None else await self._known.past(asked.scope)
-        if past is not None:
-            await self._searchable.with_past(asked.scope, searchable, past)
         if questions[0][1].coarse is None and self._embeddings.model is not None:
             missing = (*missing, NO_MEANING)
         # Somebody who asked later may have brought more in: then that is what is told.
@@ -157,11 +154,11 @@ class Recall:
             asked_at=asked.now,
             limit=asked.limit,
             times_told=self._access.of(asked.scope),
-            only=_only(asked, past),
+            only=_only(asked),
             explain=asked.explain,
         )
-        rows = known.by_key if past is None else {**known.by_key, **past.by_key}
-        missing = (*known.missing, *(past.missing if past else ()), *missing)
+        rows = known.by_key
+        missing = (*known.missing, *missing)
         found = after_their_successors(_each_once(matches, rows, asked.now), rows)
         return await self._told(asked, found, rows, known.forgotten, searchable, missing)
 
@@ -234,14 +231,17 @@ def _is_nearest_only(found: Sequence[Match], place: Place) -> bool:
     return bool(found) and not place.told and likelihood(found[0].probability) is not Likelihood.LIKELY
 
 
-def _only(asked: _Asked, past: Known | None) -> Callable[[Searchable], Collection[str]] | None:
+def _only(asked: _Asked) -> Callable[[Searchable], Collection[str]] | None:
     """Return what may be found, if not everything."""
     if asked.as_of is None and asked.topic is None:
         return None
 
     def chosen(searchable: Searchable) -> Collection[str]:
-        rows = searchable.known.by_key if past is None else {**searchable.known.by_key, **past.by_key}
-        held = rows.keys() if asked.as_of is None else searchable.held(asked.as_of, rows)
+        rows = searchable.known.by_key
+        if asked.as_of is None:
+            held = {sk for sk, memory in rows.items() if memory.kind is not Kind.PAST}
+        else:
+            held = searchable.held(asked.as_of, rows)
         if asked.topic is None:
             return held
         return {sk for sk in held if sk in rows and is_under(rows[sk].topic, asked.topic)}
@@ -256,8 +256,8 @@ def _each_once(matches: Sequence[Match], rows: Mapping[str, KnownMemory], now: d
     loose = [document_id for document_id, fact in facts.items() if fact.topic is None]
     if not loose or len(loose) == len(facts):
         return living
-    placed = {fact.fingerprint for fact in facts.values() if fact.topic is not None}
-    said_elsewhere = {document_id for document_id in loose if facts[document_id].fingerprint in placed}
+    placed = {(fact.fingerprint, fact.standing) for fact in facts.values() if fact.topic is not None}
+    said_elsewhere = {one for one in loose if (facts[one].fingerprint, facts[one].standing) in placed}
     return [match for match in living if match.id not in said_elsewhere]
 
 
@@ -278,9 +278,10 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     again = [other for other in others if other.text == memory.text]
     label = likelihood(match.probability)
     if not asked.explain:
-        return told(memory, asked.now, again=again, match=label)
+        return told(memory, asked.now, again=again, match=label, as_of=asked.as_of)
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
-    return told(memory, asked.now, {"probability": round(match.probability, 3), **parts}, again, label)
+    explained = {"probability": round(match.probability, 3), **parts}
+    return told(memory, asked.now, explained, again, label, as_of=asked.as_of)
 
 
 def _is_below(memory: KnownMemory, topic: str | None) -> bool:
