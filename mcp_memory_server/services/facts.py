@@ -8,6 +8,7 @@ from datetime import date, datetime
 from functools import partial
 from weakref import WeakValueDictionary
 
+from mcp_memory_server.domain.credentials import refuse_credentials
 from mcp_memory_server.domain.facts import (
     Fact,
     Outcome,
@@ -20,7 +21,7 @@ from mcp_memory_server.domain.facts import (
 from mcp_memory_server.domain.facts_then import true_then
 from mcp_memory_server.domain.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.learning import Change, Learning, learn
-from mcp_memory_server.domain.memories import Kind, Known, alive, current, is_alive, without_repetitions
+from mcp_memory_server.domain.memories import Kind, Known, alive, current, from_fact, is_alive, without_repetitions
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.supersession import SINGLE_VALUED
 from mcp_memory_server.domain.topics import checked_prefix, checked_topic, is_under, leaf, same_topic
@@ -91,7 +92,9 @@ class Facts:
         Raises:
             ForgottenError: The user asked to forget it, and has not confirmed it since.
             NotFoundError: There is no current fact with an id that it replaces.
+            InvalidRequestError: It holds a credential.
         """
+        refuse_credentials("fact", statement.text, name=statement.topic)
         operation = operation_of(operation_id, "fact", statement.topic or "", statement.text)
         named = _checked_names(statement, replaces)
         is_plain = statement.topic is None and not named and statement.source is not Source.INFERRED
@@ -285,7 +288,7 @@ class Facts:
         return await self._table.get(keys.tombstone_key(scope, statement.fingerprint))
 
     async def _embedded(self, put: Put, fact: Fact) -> Put:
-        return replace(put, body={**put.body, **await self._embeddings.beside(fact.text)})
+        return replace(put, body={**put.body, **await self._embeddings.beside(from_fact(fact).searched_text)})
 
 
 _ORDER = (Standing.CURRENT, Standing.CANDIDATE, Standing.PAST)

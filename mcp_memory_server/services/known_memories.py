@@ -21,10 +21,11 @@ from mcp_memory_server.domain.memories import (
 )
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turn_memories import turn_memory_id
+from mcp_memory_server.domain.vectors import NO_VECTORS
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.embeddings import embedding_from
+from mcp_memory_server.schema.embeddings import NO_MODELS, Models, embedding_from
 from mcp_memory_server.schema.records import fact_from, forgotten_turn_from, note_from, preference_from, tombstone_from
 from mcp_memory_server.schema.stamps import (
     MemoriesChanged,
@@ -75,8 +76,8 @@ class Talks:
 class KnownMemories:
     """The memories of the users seen last. Shared by the services that read, from any event loop."""
 
-    def __init__(self, table: ItemTable, model: str | None = None, *, near: ItemTable | None = None) -> None:
-        """``model`` is the one whose vectors are read along; ``near`` the same table, whose point reads may be cached.
+    def __init__(self, table: ItemTable, models: Models = NO_MODELS, *, near: ItemTable | None = None) -> None:
+        """``models`` are those whose vectors are read along; ``near`` the same table, whose point reads may be cached.
 
         The one read of every recall is the user's stamp. It may come from a cache: that has the writes of this process,
         and without somebody else's of the last moment it only shows the memories of a moment ago. What the stamp says
@@ -84,7 +85,7 @@ class KnownMemories:
         """
         self._table = table
         self._near = near or table
-        self._model = model
+        self._models = models
         self._kept: OrderedDict[str, tuple[Known, Talks]] = OrderedDict()
         self._memories_kept = 0
         self._own_writes: Counter[str] = Counter()
@@ -174,7 +175,7 @@ class KnownMemories:
                 forgotten |= _forgotten(item)
             elif item.key.sk.startswith(keys.NO_MEMORIES):
                 continue
-            elif (memory := memory_from(item, self._model)) is not None:
+            elif (memory := memory_from(item, self._models)) is not None:
                 memories[item.key.sk] = memory
             else:
                 unreadable.add(item.key.sk)
@@ -207,14 +208,14 @@ class KnownMemories:
             return known, talks
 
 
-def memory_from(item: Item, model: str | None = None) -> KnownMemory | None:
+def memory_from(item: Item, models: Models = NO_MODELS) -> KnownMemory | None:
     """Return the memory that the item holds, None if it cannot be read."""
     try:
         memory = _memory(item)
     except MemoryServerError:
         return None  # counted as unreadable, and told to whoever asks
-    vector = None if model is None else embedding_from(item.body, memory.text, model)
-    return memory if vector is None else replace(memory, vector=vector)
+    vectors = embedding_from(item.body, memory.searched_text, models)
+    return memory if vectors == NO_VECTORS else replace(memory, vectors=vectors)
 
 
 def _memory(item: Item) -> KnownMemory:
