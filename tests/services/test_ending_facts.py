@@ -106,10 +106,10 @@ async def test_what_is_not_there_does_not_end(memory: Memory, anna: Scope) -> No
 
 
 async def test_a_guess_that_is_not_true_becomes_history_too(memory: Memory, anna: Scope) -> None:
-    await learned(memory, anna, Statement("Lives in Bern", topic="city"))
-    guess = await learned(memory, anna, Statement("Lives in Rome", topic="city", source=Source.INFERRED))
+    await learned(memory, anna, Statement("Ana lives in Bern", topic="city"))
+    guess = await learned(memory, anna, Statement("Ana lives in Rome", topic="city", source=Source.INFERRED))
 
     await memory.facts.end(anna, guess.id)
 
-    assert await known(memory, anna) == ["Lives in Bern"]
+    assert await known(memory, anna) == ["Ana lives in Bern"]
     assert len(await memory.facts.all(anna, past=True)) == 2
