@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from mcp_memory_server import InvalidRequestError
-from mcp_memory_server.server.dates import moment_from
+from mcp_memory_server.tools.dates import moment_from
 
 END_OF_DAY = datetime(2026, 3, 2, 23, 59, 59, 999999, tzinfo=UTC)
 
