@@ -1,24 +1,31 @@
 """Arguments of a tool, read from the signature of its function: what a model is told, and how its values are parsed.
 
-A model may write a number as text ("800"), and null for what it leaves out; anything else that does not fit is refused
-with a sentence that says what would be right.
+A model may write a number or a list as text ("800"), one text for a list of one, and null for what it leaves out.
+Anything else that does not fit is refused with a sentence that says what would be right.
 """
 
 import inspect
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from types import NoneType
-from typing import Annotated, Any, cast, get_args, get_origin
+from typing import Annotated, Any, NewType, cast, get_args, get_origin
 
+from mcp_memory_server.domain.fact_dates import first_day, last_day
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.tools.dates import moment_from
 
 MOST_PROBLEMS = 5
 LONGEST_NAME = 80
 LONGEST_VALUE = 40
+
+FirstDay = NewType("FirstDay", date)
+LastDay = NewType("LastDay", date)
+"""A day as an argument; where a model names a month or a year, its first or its last day."""
 
 Parse = Callable[[str, Any], Any]
 """Takes the name of an argument and what was sent, and returns the value or raises InvalidRequestError."""
@@ -38,8 +45,8 @@ class Argument:
 def arguments_of(parameters: Iterable[inspect.Parameter]) -> tuple[Argument, ...]:
     """Return the arguments that the parameters of a function describe.
 
-    A parameter is a text, a number, a flag, a time, one of an enumeration, or a list or object of JSON, each perhaps
-    optional. ``Annotated[…, "words"]`` adds a description.
+    A parameter is a text, a number, a flag, a time, a day, one of an enumeration, or a list or object of JSON, each
+    perhaps optional. ``Annotated[…, "words"]`` adds a description.
     """
     return tuple(_argument(parameter) for parameter in parameters)
 
@@ -107,9 +114,11 @@ def _schema_and_parser(annotation: Any) -> tuple[dict[str, Any], Parse]:
         float: ({"type": "number"}, _number),
         bool: ({"type": "boolean"}, _flag),
         datetime: ({"type": "string"}, _moment),
+        FirstDay: ({"type": "string"}, _first_day),
+        LastDay: ({"type": "string"}, _last_day),
         dict[str, Any]: ({"type": "object"}, _object),
-        list[str]: ({"type": "array", "items": {"type": "string"}}, _list_of(_text)),
-        list[dict[str, Any]]: ({"type": "array", "items": {"type": "object"}}, _list_of(_object)),
+        list[str]: ({"type": "array", "items": {"type": "string"}}, _texts),
+        list[dict[str, Any]]: ({"type": "array", "items": {"type": "object"}}, _objects),
     }
     return known[annotation]
 
@@ -151,19 +160,38 @@ def _moment(name: str, value: Any) -> datetime:
     return moment_from(_text(name, value), name)
 
 
+def _first_day(name: str, value: Any) -> date:
+    return first_day(name, _text(name, value))
+
+
+def _last_day(name: str, value: Any) -> date:
+    return last_day(name, _text(name, value))
+
+
 def _object(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _wrong(name, "an object", value)
     return cast("dict[str, Any]", value)
 
 
-def _list_of(parse: Parse) -> Parse:
-    def parse_list(name: str, value: Any) -> list[Any]:
-        if not isinstance(value, list):
-            raise _wrong(name, "a list", value)
-        return [parse(f"each of {name}", item) for item in cast("list[Any]", value)]
+def _texts(name: str, value: Any) -> list[str]:
+    if isinstance(value, str) and not value.startswith("["):
+        return [value]
+    return [_text(f"each of {name}", item) for item in _list(name, value)]
 
-    return parse_list
+
+def _objects(name: str, value: Any) -> list[dict[str, Any]]:
+    return [_object(f"each of {name}", item) for item in _list(name, value)]
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    """Return the list, also when it was sent as the JSON of one, as some clients do."""
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if not isinstance(value, list):
+        raise _wrong(name, "a list", value)
+    return cast("list[Any]", value)
 
 
 def _one_of(kind: type[StrEnum]) -> Parse:

@@ -1,14 +1,14 @@
 """What a model sends is parsed leniently, and refused in one sentence that says what would be right."""
 
 import inspect
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 import pytest
 
 from mcp_memory_server import InvalidRequestError
-from mcp_memory_server.tools.arguments import arguments_of, parse_arguments, schema_of
+from mcp_memory_server.tools.arguments import FirstDay, LastDay, arguments_of, parse_arguments, schema_of
 
 
 class Colour(StrEnum):
@@ -23,6 +23,8 @@ def paint(
     dry: bool = False,  # noqa: FBT001, FBT002
     colour: Colour = Colour.RED,
     at: datetime | None = None,
+    since: FirstDay | None = None,
+    until: LastDay | None = None,
     tags: list[str] | None = None,
     steps: list[dict[str, Any]] | None = None,
     options: dict[str, Any] | None = None,
@@ -52,6 +54,8 @@ def test_the_schema_says_no_more_than_a_model_needs() -> None:
             "dry": {"default": False, "type": "boolean"},
             "colour": {"default": "red", "enum": ["red", "blue"]},
             "at": {"type": "string"},
+            "since": {"type": "string"},
+            "until": {"type": "string"},
             "tags": {"type": "array", "items": {"type": "string"}},
             "steps": {"type": "array", "items": {"type": "object"}},
             "options": {"type": "object"},
@@ -69,6 +73,8 @@ def test_what_is_left_out_or_null_has_its_default() -> None:
         "dry": False,
         "colour": Colour.RED,
         "at": None,
+        "since": None,
+        "until": None,
         "tags": None,
         "steps": None,
         "options": None,
@@ -88,7 +94,12 @@ def test_what_is_left_out_or_null_has_its_default() -> None:
         ("dry", False, False),
         ("colour", "blue", Colour.BLUE),
         ("at", "2026-03-02T10:00Z", datetime(2026, 3, 2, 10, tzinfo=UTC)),
+        ("since", "2024-02", date(2024, 2, 1)),
+        ("until", "2024-02", date(2024, 2, 29)),
         ("tags", ["a", "b"], ["a", "b"]),
+        ("tags", "a", ["a"]),
+        ("tags", '["a", "b"]', ["a", "b"]),
+        ("steps", '[{"a": 1}]', [{"a": 1}]),
         ("tags", [], []),
         ("steps", [{"a": 1}], [{"a": 1}]),
         ("options", {"a": [1]}, {"a": [1]}),
@@ -119,9 +130,12 @@ def test_a_value_is_read_also_when_a_model_wrote_it_as_text(name: str, sent: Any
         ({"dry": 1}, "dry must be true or false, got 1"),
         ({"colour": "green"}, "colour must be one of 'red', 'blue', got 'green'"),
         ({"colour": ["red"]}, "colour must be one of 'red', 'blue', got a list"),
-        ({"at": "soon"}, "at must be a date like 2026-03-02, or a time, got 'soon'"),
+        ({"at": "soon"}, "at must be a date like 2026-03-02, 2026-03 or 2026, got 'soon'"),
         ({"at": 2026}, "at must be text, got 2026"),
-        ({"tags": "a"}, "tags must be a list, got 'a'"),
+        ({"tags": 1}, "tags must be a list, got 1"),
+        ({"tags": "[a"}, "tags must be a list, got '[a'"),
+        ({"steps": "a"}, "steps must be a list, got 'a'"),
+        ({"until": "soon"}, "until must be a date like 2026-03-02, 2026-03 or 2026, got 'soon'"),
         ({"tags": ["a", 1]}, "each of tags must be text, got 1"),
         ({"steps": ["a"]}, "each of steps must be an object, got 'a'"),
         ({"options": []}, "options must be an object, got a list"),
