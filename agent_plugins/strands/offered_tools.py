@@ -3,7 +3,7 @@
 from typing import Any
 
 from strands.tools import PythonAgentTool
-from strands.types.tools import ToolResult, ToolUse
+from strands.types.tools import ToolResult, ToolSpec, ToolUse
 
 from agent_plugins.strands.identity import NamedSessions
 from mcp_memory_server import MemoryTool
@@ -18,5 +18,10 @@ def offered(tool: MemoryTool, named: NamedSessions) -> PythonAgentTool:
         status = "error" if reply.get("status") == "unavailable" else "success"
         return {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"json": reply}]}
 
-    spec = {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.input_schema}}
+    spec: ToolSpec = {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": {"json": tool.input_schema},
+        "annotations": dict(tool.hints),
+    }
     return PythonAgentTool(tool.name, spec, answer)  # pyright: ignore[reportArgumentType] - its type knows no async one

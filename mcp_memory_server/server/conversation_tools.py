@@ -20,7 +20,7 @@ OLDER_TURNS = 20
 _OPERATION = "the same id twice is done once; send one if you may repeat the call"
 
 
-@memory_tool(returns={"id": {"type": "string"}}, idempotent=False)
+@memory_tool("Keep a turn", returns={"id": {"type": "string"}}, idempotent=False)
 async def append_turn(
     memory: Memory,
     scope: Scope,
@@ -66,7 +66,7 @@ async def append_turn(
     return {**reply, "pending": True} if appended.pending else reply
 
 
-@memory_tool(returns={"turns": {"type": "array"}}, read_only=True)
+@memory_tool("Load a conversation", returns={"turns": {"type": "array"}}, read_only=True)
 async def load_session(
     memory: Memory,
     scope: Scope,
@@ -88,7 +88,7 @@ async def load_session(
     return reply if loaded.summary is None else {**reply, "summary": loaded.summary}
 
 
-@memory_tool()
+@memory_tool("End a conversation")
 async def end_session(
     memory: Memory, scope: Scope, session_id: str, operation_id: Annotated[str | None, _OPERATION] = None
 ) -> Reply:
@@ -98,13 +98,13 @@ async def end_session(
     return {"status": "complete", "ended_at": ended.ended_at.isoformat(timespec="milliseconds"), **counted}
 
 
-@memory_tool(returns={"context": {"type": "string"}}, read_only=True)
+@memory_tool("Load the context", returns={"context": {"type": "string"}}, read_only=True)
 async def load_context(memory: Memory, scope: Scope, max_tokens: int = 600, session_id: str | None = None) -> Reply:
     """Load the user's preferences and main facts, and the running conversation, for the next model call."""
     return (await memory.context.load(Scope(scope.user_id, session_id), max_tokens=max_tokens)).to_reply()
 
 
-@memory_tool(idempotent=False)
+@memory_tool("Begin a chat", idempotent=False)
 async def create_chat(
     memory: Memory, scope: Scope, agent: str, title: str | None = None, agent_version: str | None = None
 ) -> Reply:
@@ -113,41 +113,41 @@ async def create_chat(
     return {"status": "complete", "chat": _chat(chat)}
 
 
-@memory_tool(read_only=True)
+@memory_tool("Show the active chat", read_only=True)
 async def active_chat(memory: Memory, scope: Scope, agent: str) -> Reply:
     """Tell which chat the user has with an agent; chat is null if there is none."""
     chat = await memory.chats.active(scope, agent)
     return {"status": "complete", "chat": None if chat is None else _chat(chat)}
 
 
-@memory_tool(idempotent=False)
+@memory_tool("Renew the chat", idempotent=False)
 async def renew_chat(memory: Memory, scope: Scope, agent: str) -> Reply:
     """End the active chat, which becomes history, and begin a new one, in one step."""
     return {"status": "complete", "chat": _chat(await memory.chats.renew(scope, agent))}
 
 
-@memory_tool(destructive=True)
+@memory_tool("End the chat", destructive=True)
 async def delete_chat(memory: Memory, scope: Scope, agent: str) -> Reply:
     """End the active chat. It stays in the history with the time of its deletion."""
     await memory.chats.delete(scope, agent)
     return {"status": "complete"}
 
 
-@memory_tool()
+@memory_tool("Note the version of a chat")
 async def set_chat_version(memory: Memory, scope: Scope, chat_id: str, agent_version: str) -> Reply:
     """Note which version of the agent serves a chat."""
     chat = await memory.chats.set_agent_version(scope, chat_id, agent_version)
     return {"status": "complete", "chat": _chat(chat)}
 
 
-@memory_tool(returns={"chats": {"type": "array"}}, read_only=True)
+@memory_tool("List past chats", returns={"chats": {"type": "array"}}, read_only=True)
 async def past_chats(memory: Memory, scope: Scope, agent: str, limit: int = 20, cursor: str | None = None) -> Reply:
     """List ended chats with an agent, newest first."""
     page = await memory.chats.past(scope, agent, limit=limit, cursor=cursor)
     return _with_cursor({"status": "complete", "chats": [_chat(chat) for chat in page.chats]}, page.cursor)
 
 
-@memory_tool(idempotent=False)
+@memory_tool("Log a tool call", idempotent=False)
 async def log_tool_call(
     memory: Memory,
     scope: Scope,
@@ -165,7 +165,7 @@ async def log_tool_call(
     return {"status": "complete"}
 
 
-@memory_tool(returns={"calls": {"type": "array"}}, read_only=True)
+@memory_tool("List tool calls", returns={"calls": {"type": "array"}}, read_only=True)
 async def tool_log(
     memory: Memory, scope: Scope, session_id: str | None = None, limit: int = 50, cursor: str | None = None
 ) -> Reply:

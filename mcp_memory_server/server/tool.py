@@ -25,14 +25,11 @@ def definition_of(tool: MemoryTool) -> Tool:
     """Return the tool as a client lists it."""
     return Tool(
         name=tool.name,
+        title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
-        annotations=ToolAnnotations(
-            read_only_hint=tool.read_only or None,
-            destructive_hint=None if tool.read_only else tool.destructive,
-            idempotent_hint=None if tool.read_only else tool.idempotent,
-        ),
+        annotations=ToolAnnotations.model_validate(tool.hints),
         _meta={"anthropic/alwaysLoad": True} if tool.always_load else None,
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from types import NoneType
-from typing import Annotated, Any, NewType, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NewType, cast, get_args, get_origin
 
 from mcp_memory_server.domain.fact_dates import first_day, last_day
 from mcp_memory_server.errors import InvalidRequestError
@@ -45,8 +45,8 @@ class Argument:
 def arguments_of(parameters: Iterable[inspect.Parameter]) -> tuple[Argument, ...]:
     """Return the arguments that the parameters of a function describe.
 
-    A parameter is a text, a number, a flag, a time, a day, one of an enumeration, or a list or object of JSON, each
-    perhaps optional. ``Annotated[…, "words"]`` adds a description.
+    A parameter is a text, a number, a flag, a time, a day, one of an enumeration (or of some of its members, as a
+    ``Literal``), or a list or object of JSON, each perhaps optional. ``Annotated[…, "words"]`` adds a description.
     """
     return tuple(_argument(parameter) for parameter in parameters)
 
@@ -106,8 +106,8 @@ def _without_none(annotation: Any) -> Any:
 
 
 def _schema_and_parser(annotation: Any) -> tuple[dict[str, Any], Parse]:
-    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-        return {"enum": [member.value for member in annotation]}, _one_of(annotation)
+    if members := _members(annotation):
+        return {"enum": [member.value for member in members]}, _one_of(members)
     known: dict[Any, tuple[dict[str, Any], Parse]] = {
         str: ({"type": "string"}, _text),
         int: ({"type": "integer"}, _whole_number),
@@ -121,6 +121,13 @@ def _schema_and_parser(annotation: Any) -> tuple[dict[str, Any], Parse]:
         list[dict[str, Any]]: ({"type": "array", "items": {"type": "object"}}, _objects),
     }
     return known[annotation]
+
+
+def _members(annotation: Any) -> tuple[StrEnum, ...]:
+    """Return the members of an enumeration, or those that a Literal names."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(annotation) if isinstance(annotation, type) and issubclass(annotation, StrEnum) else ()
 
 
 def _text(name: str, value: Any) -> str:
@@ -194,13 +201,13 @@ def _list(name: str, value: Any) -> list[Any]:
     return cast("list[Any]", value)
 
 
-def _one_of(kind: type[StrEnum]) -> Parse:
-    wanted = f"one of {', '.join(repr(member.value) for member in kind)}"
+def _one_of(members: tuple[StrEnum, ...]) -> Parse:
+    wanted = f"one of {', '.join(repr(member.value) for member in members)}"
 
     def parse_member(name: str, value: Any) -> StrEnum:
-        if value not in list(kind):
+        if value not in members:
             raise _wrong(name, wanted, value)
-        return kind(value)
+        return members[members.index(value)]
 
     return parse_member
 

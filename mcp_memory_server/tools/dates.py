@@ -4,7 +4,6 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, time
 
 from mcp_memory_server.domain.fact_dates import last_day
-from mcp_memory_server.errors import InvalidRequestError
 
 
 def moment_from(text: str, name: str = "as_of") -> datetime:

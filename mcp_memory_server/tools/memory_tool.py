@@ -40,6 +40,7 @@ class MemoryTool:
     """
 
     name: str
+    title: str
     description: str
     arguments: tuple[Argument, ...]
     function: Function = field(repr=False)
@@ -62,6 +63,15 @@ class MemoryTool:
         """
         return {"type": "object", "properties": {"status": _STATUS, **self.returns}}
 
+    @property
+    def hints(self) -> dict[str, bool]:
+        """Return what a client may know before it asks its user: under the names that MCP gives them, no defaults."""
+        closed = {"openWorldHint": False}  # it knows nothing but this memory
+        if self.read_only:
+            return {"readOnlyHint": True, **closed}
+        repeatable = {"idempotentHint": True} if self.idempotent else {}
+        return {"destructiveHint": self.destructive, **repeatable, **closed}
+
     async def call(self, memory: Memory, scope: Scope, arguments: Mapping[str, Any]) -> Reply:
         """Make the call.
 
@@ -77,6 +87,7 @@ class MemoryTool:
 
 
 def memory_tool(
+    title: str,
     *,
     returns: Mapping[str, Any] | None = None,
     read_only: bool = False,
@@ -90,6 +101,7 @@ def memory_tool(
         _memory, _scope, *parameters = inspect.signature(function).parameters.values()
         return MemoryTool(
             name=getattr(function, "__name__", ""),
+            title=title,
             description=" ".join((inspect.getdoc(function) or "").split()),
             arguments=arguments_of(parameters),
             function=function,

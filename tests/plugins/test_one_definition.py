@@ -13,9 +13,9 @@ from mcp_memory_server import MEMORY_TOOLS, Memory, Scope, Settings, open_memory
 from mcp_memory_server.server.app import build_server
 from mcp_memory_server.server.identity import always
 
-Described = dict[str, tuple[str, dict[str, Any]]]
-DEFINED: Described = {tool.name: (tool.description, tool.input_schema) for tool in MEMORY_TOOLS}
-FOR_AGENTS: Described = {**DEFINED, "load_context": (MORE_CONTEXT, DEFINED["load_context"][1])}
+Described = dict[str, tuple[str, dict[str, Any], dict[str, bool]]]
+DEFINED: Described = {tool.name: (tool.description, tool.input_schema, tool.hints) for tool in MEMORY_TOOLS}
+FOR_AGENTS: Described = {**DEFINED, "load_context": (MORE_CONTEXT, *DEFINED["load_context"][1:])}
 
 
 @pytest.mark.anyio
@@ -27,7 +27,10 @@ async def test_the_server_lists_what_is_defined(tmp_path: Path) -> None:
 def test_an_agent_of_strands_gets_what_is_defined() -> None:
     specs = [tool.tool_spec for tool in MemoryPlugin("ana").tools]
 
-    assert {spec["name"]: (spec["description"], spec["inputSchema"]["json"]) for spec in specs} == FOR_AGENTS
+    described = {
+        spec["name"]: (spec["description"], spec["inputSchema"]["json"], spec.get("annotations", {})) for spec in specs
+    }
+    assert described == FOR_AGENTS
 
 
 def test_an_agent_of_agent_squad_gets_what_is_defined() -> None:
@@ -35,11 +38,12 @@ def test_an_agent_of_agent_squad_gets_what_is_defined() -> None:
 
     assert offered == {
         name: (description, schema["properties"], schema.get("required", []))
-        for name, (description, schema) in FOR_AGENTS.items()
+        for name, (description, schema, _hints) in FOR_AGENTS.items()
     }
 
 
 async def _listed(memory: Memory) -> Described:
     async with Client(build_server(memory, always(Scope("ana")))) as client:
         tools = (await client.list_tools()).tools
-    return {tool.name: (tool.description or "", tool.input_schema) for tool in tools}
+    dumped = [tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]
+    return {tool["name"]: (tool["description"], tool["inputSchema"], tool["annotations"]) for tool in dumped}

@@ -1,5 +1,6 @@
 """What each tool does when it is used as intended."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from mcp import Client
 
 from tests.clock import FakeClock
-from tests.server.asking import LISBON, ask, be_refused
+from tests.server.asking import LISBON, ask, be_refused, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -207,3 +208,18 @@ async def test_a_credential_is_refused_with_what_to_do_instead(client: Client) -
         assert "what looks like a GitHub token" in refusal["message"]
         assert "Save where it is kept" in refusal["message"]
         assert token not in str(refusal)
+
+
+async def test_a_client_that_shows_only_text_shows_the_whole_answer(client: Client) -> None:
+    learned = await client.call_tool("remember_fact", LISBON)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("recall", {"query": "Lisbon"}),
+        ("set_preference", {"key": "tone", "value": "brief"}),
+        ("load_context", {}),
+        ("forget", {"id": json.loads(text_of(learned))["id"]}),
+        ("recall", {}),
+    ]
+
+    answers = [learned, *[await client.call_tool(tool, arguments) for tool, arguments in calls]]
+
+    assert [json.loads(text_of(answer)) for answer in answers] == [answer.structured_content for answer in answers]
