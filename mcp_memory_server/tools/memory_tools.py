@@ -1,9 +1,10 @@
 """The five tools. Their docstrings are read by a model: when to call, how to write, one example."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from mcp_memory_server.domain.facts import Permanence, Source, Statement
+from mcp_memory_server.domain.facts import Outcome, Permanence, Source, Statement
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.facts import Learned
@@ -38,7 +39,7 @@ async def remember_fact(
     scope: Scope,
     fact: str,
     topic: Annotated[str | None, "path, e.g. health/allergies"] = None,
-    replaces: Annotated[str | None, "id of the memory that is no longer true"] = None,
+    replaces: Annotated[list[str] | None, "ids it corrects, or 'topic': what topic holds now"] = None,
     since: Annotated[FirstDay | None, "date it became true"] = None,
     until: Annotated[LastDay | None, "last date it is true"] = None,
     remind_on: Annotated[LastDay | None, "date"] = None,
@@ -65,7 +66,7 @@ async def remember_fact(
         remind_on=remind_on,
         session_id=scope.session_id,
     )
-    return _learned(await memory.facts.learn(scope, statement, replaces=replaces))
+    return _learned_reply(await memory.facts.learn(scope, statement, replaces=replaces))
 
 
 @memory_tool("Set preference")
@@ -95,16 +96,28 @@ async def forget(
 ) -> Reply:
     """Delete a memory and its earlier versions for good, when the user asks to. Not for corrections."""
     forgotten = await memory.erasure.forget(scope, id)
-    return {"status": "complete", "removed": forgotten.removed}
+    reply = {"status": "complete", "forgotten": forgotten.text, "removed": forgotten.removed}
+    return {**reply, "earlier_versions": forgotten.earlier_versions} if forgotten.earlier_versions else reply
 
 
 MEMORY_TOOLS = (recall, remember_fact, set_preference, load_context, forget)
 
 
-def _learned(learned: Learned) -> Reply:
-    reply: Reply = {"status": "complete", "outcome": learned.outcome.value, "id": learned.fact.id}
-    if learned.earlier is not None:
-        reply["earlier"] = learned.earlier.text
-    if learned.stands is not None:
-        reply["stands"] = learned.stands.text
-    return reply
+def _learned_reply(learned: Learned, similar: Sequence[tuple[str, str]] = ()) -> Reply:
+    """Return what was saved and what it did to other facts, in words.
+
+    ``similar`` are the ids and texts of current facts that say nearly the same, or contradict it.
+    """
+    fact = learned.fact
+    until = fact.last_day if learned.outcome is Outcome.ENDED else fact.until
+    entries = {
+        "status": "complete",
+        "outcome": learned.outcome.value,
+        "id": fact.id,
+        "since": None if fact.since is None else fact.since.isoformat(),
+        "until": None if until is None else until.isoformat(),
+        "earlier": [earlier.text for earlier in learned.superseded],
+        "stands": None if learned.stands is None else learned.stands.text,
+        "similar": [{"id": fact_id, "text": text} for fact_id, text in similar],
+    }
+    return {name: value for name, value in entries.items() if value not in (None, [])}
