@@ -89,6 +89,15 @@ async def test_what_is_over_may_be_said_in_other_words_with_its_id(memory: Memor
     assert reply["until"] == "2026-02-20"
 
 
+async def test_a_guess_that_comes_too_late_says_when_the_fact_ended(memory: Memory) -> None:
+    await saved(memory, "Ana works at Globex.", topic="work/employer")
+    await use(memory, "remember_fact", fact="Ana works at Globex.", until="2026-02-20")
+
+    reply = await use(memory, "remember_fact", fact="Ana works at Globex.", topic="work/employer", source="inferred")
+
+    assert (reply["outcome"], reply["until"]) == ("ended", "2026-02-20")
+
+
 async def test_a_reminder_is_kept_with_its_day(memory: Memory) -> None:
     await saved(memory, "Ana has to renew her passport.", remind_on="2026-05-01")
 
