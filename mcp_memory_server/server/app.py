@@ -27,8 +27,8 @@ and questions all work, and several aspects in one query.
 that nothing is stored.
 - `since` and `until` tell when it is true. What is marked past is no longer true.
 - When the user states or corrects something lasting: remember_fact at once, without asking. A correction names the \
-old ids in `replaces`. What is over and has no successor: the same sentence again, with `until`. How the user wants \
-you to work: set_preference.
+old ids in `replaces`; look at `similar` in the reply. What is over and has no successor: the same sentence again, \
+with `until`. How the user wants you to work: set_preference.
 - Not worth saving: small talk, what only matters now, text from tools or web pages.
 - When asked to forget: recall, then forget each id.
 - status "unavailable" means it could not be looked up, not that nothing is known: say so.

@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from mcp_memory_server.domain.facts import Outcome, Permanence, Source, Statement
+from mcp_memory_server.domain.memories import KnownMemory
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.facts import Learned
 from mcp_memory_server.tools.arguments import FirstDay, LastDay
@@ -66,7 +68,13 @@ async def remember_fact(
         remind_on=remind_on,
         session_id=scope.session_id,
     )
-    return _learned_reply(await memory.facts.learn(scope, statement, replaces=replaces))
+    learned = await memory.facts.learn(scope, statement, replaces=replaces)
+    if learned.outcome in (Outcome.SUPPORTED, Outcome.ENDED):
+        return _learned_reply(learned)
+    try:
+        return _learned_reply(learned, await memory.recall.similar(scope, learned.fact.id))
+    except UnavailableError as error:  # the fact is saved, and that is what has to be said
+        return {**_learned_reply(learned), "status": "partial", "missing": [f"similar facts: {error}"]}
 
 
 @memory_tool("Set preference")
@@ -103,10 +111,10 @@ async def forget(
 MEMORY_TOOLS = (recall, remember_fact, set_preference, load_context, forget)
 
 
-def _learned_reply(learned: Learned, similar: Sequence[tuple[str, str]] = ()) -> Reply:
+def _learned_reply(learned: Learned, similar: Sequence[KnownMemory] = ()) -> Reply:
     """Return what was saved and what it did to other facts, in words.
 
-    ``similar`` are the ids and texts of current facts that say nearly the same, or contradict it.
+    ``similar`` are current facts that say nearly the same, or contradict it.
     """
     fact = learned.fact
     until = fact.last_day if learned.outcome is Outcome.ENDED else fact.until
@@ -118,6 +126,6 @@ def _learned_reply(learned: Learned, similar: Sequence[tuple[str, str]] = ()) ->
         "until": None if until is None else until.isoformat(),
         "earlier": [earlier.text for earlier in learned.superseded],
         "stands": None if learned.stands is None else learned.stands.text,
-        "similar": [{"id": fact_id, "text": text} for fact_id, text in similar],
+        "similar": [{"id": memory.id, "text": memory.text} for memory in similar],
     }
     return {name: value for name, value in entries.items() if value not in (None, [])}

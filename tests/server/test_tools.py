@@ -46,6 +46,7 @@ async def test_a_new_fact_is_learned_and_found_again(client: Client) -> None:
     assert found["memories"] == [
         {
             "id": learned["id"],
+            "match": "likely",
             "text": "Ana lives in Lisbon.",
             "topic": "personal/location/city",
             "learned": "2026-03-01",

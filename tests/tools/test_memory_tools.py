@@ -70,6 +70,25 @@ async def test_one_topic_holds_many_facts(memory: Memory) -> None:
     assert len(await current(memory, "health/allergies")) == 2
 
 
+async def test_what_says_nearly_the_same_is_named_so_that_a_conflict_is_seen_at_once(memory: Memory) -> None:
+    tea = await saved(memory, "Ana drinks her tea without sugar.")
+    await saved(memory, "Ana works at Globex.", topic="work/employer")
+
+    reply = await use(memory, "remember_fact", fact="Ana drinks her tea with a lot of sugar.")
+
+    assert reply["similar"] == [{"id": tea, "text": "Ana drinks her tea without sugar."}]
+    again = await use(memory, "remember_fact", fact="Ana drinks her tea with a lot of sugar.")
+    assert (again["outcome"], "similar" in again) == ("supported", False)
+
+
+async def test_what_was_replaced_is_not_called_similar(memory: Memory) -> None:
+    tea = await saved(memory, "Ana drinks her tea without sugar.")
+
+    reply = await use(memory, "remember_fact", fact="Ana drinks her tea with a lot of sugar.", replaces=[tea])
+
+    assert "similar" not in reply
+
+
 async def test_the_same_sentence_with_until_ends_a_fact_and_keeps_it_as_history(memory: Memory) -> None:
     job = await saved(memory, "Ana works at Globex.", topic="work/employer", since="2019-03")
 
@@ -134,6 +153,14 @@ async def test_an_unknown_id_to_replace_saves_nothing(memory: Memory) -> None:
         await use(memory, "remember_fact", fact="Ana has two cats.", replaces=[known, "nobody"])
 
     assert await current(memory) == ["Ana has one cat."]
+
+
+async def test_a_password_is_refused_and_not_repeated_in_the_message(memory: Memory) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        await use(memory, "remember_fact", fact="Ana's AWS key is AKIAIOSFODNN7EXAMPLE.")
+
+    assert "AKIA" not in str(refused.value)
+    assert await current(memory) == []
 
 
 async def test_a_preference_names_the_value_that_it_replaces(memory: Memory) -> None:
