@@ -48,7 +48,7 @@ class Surroundings:
 
     def touched(self, learning: Learning) -> set[str]:
         """Return the sort keys of what has to be read before that can be done."""
-        facts = {change.before for change in learning.changes} | {learning.over, learning.stands}
+        facts = {change.before for change in learning.changes} | {learning.over, learning.stands, learning.fact}
         stored = {**self.current, **self.named, **self.candidate}
         return {sk for sk, fact in stored.items() if fact in facts}
 
