@@ -184,7 +184,7 @@ async def all_embedded(memory: Memory, scope: Scope) -> None:
         page = await memory.table.query(partition, prefix=keys.ANY_FACTS, limit=None)
         if all(FINE_EMBEDDED_BY in item.body for item in page.items):
             return
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(min(0.5, 0.02 + len(page.items) / 5_000))  # reading many takes time from the model
 
 
 def uses_fine_model() -> bool:
