@@ -11,8 +11,8 @@ from mcp import Client
 from mcp_memory_server import Memory
 from mcp_memory_server.server.app import build_server
 from mcp_memory_server.server.identity import always
+from tests.bench.recall.fine_vectors import all_embedded
 from tests.bench.recall.life import LIFE, Saving, answer
-from tests.bench.recall.short_facts import all_embedded
 from tests.clock import FakeClock
 from tests.server.asking import ANA
 

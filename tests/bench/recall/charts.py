@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-WIDTH, LINE_HEIGHT, BAR = 720, 300, 13
+WIDTH, BARS_WIDTH, LINE_HEIGHT, BAR = 720, 480, 300, 13
 LEFT, RIGHT, TOP, BOTTOM = 60, 20, 56, 44
-LABELS = 210
-"""The room for the names beside bars."""
+LETTER = 6.4
+"""About so wide is a letter."""
 COLOURS = ("#2f6fb0", "#e08a1e", "#4f9d5d", "#b04a5a", "#7a63ad", "#6b7280")
 STEPS = (1, 2, 2.5, 5, 10)
 
@@ -18,21 +18,20 @@ Line = Sequence[tuple[float, float]]
 def bar_chart(title: str, rows: Mapping[str, Row], unit: str, *, highest: float | None = None) -> str:
     """Return horizontal bars: one group for each row, one bar for each of its series."""
     series = list(dict.fromkeys(name for row in rows.values() for name in row))
-    group = BAR * len(series) + 8
-    height = TOP + group * len(rows) + BOTTOM
-    scale = _Scale(0, highest or max(max(row.values()) for row in rows.values()), LABELS, WIDTH - RIGHT - 40)
+    group, labels = BAR * len(series) + 8, 16 + LETTER * max(map(len, rows))
+    height, width = TOP + group * len(rows) + BOTTOM, labels + BARS_WIDTH
+    scale = _Scale(0, highest or max(max(row.values()) for row in rows.values()), labels, width - RIGHT - 40)
     parts = [*_grid_across(scale, TOP, height - BOTTOM, unit)]
     for place, (name, row) in enumerate(rows.items()):
         top = TOP + place * group
-        parts.append(_text(LABELS - 8, top + group / 2, name, "end"))
-        for number, value in row.items():
-            at, index = top + 4 + series.index(number) * BAR, series.index(number)
-            width = scale.at(value) - LABELS
-            parts.append(
-                f'<rect x="{LABELS}" y="{at:.1f}" width="{width:.1f}" height="{BAR - 2}" fill="{COLOURS[index]}"/>'
-            )
-            parts.append(_text(LABELS + width + 4, at + BAR - 4, f"{value:.3g}", "start", 10))
-    return _drawing(title, height, [*parts, *_legend(series)])
+        parts.append(_text(labels - 8, top + group / 2, name, "end"))
+        for one, value in row.items():
+            index = series.index(one)
+            at, end = top + 4 + index * BAR, scale.at(value)
+            size = f'width="{end - labels:.1f}" height="{BAR - 2}"'
+            parts.append(f'<rect x="{labels:.1f}" y="{at:.1f}" {size} fill="{COLOURS[index]}"/>')
+            parts.append(_text(end + 4, at + BAR - 4, f"{value:.3g}", "start", 10))
+    return _drawing(title, width, height, [*parts, *_legend(series)])
 
 
 def line_chart(
@@ -56,7 +55,7 @@ def line_chart(
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in spots]
-    return _drawing(title, TOP + LINE_HEIGHT + BOTTOM + 8, [*parts, *_legend(list(lines))])
+    return _drawing(title, WIDTH, TOP + LINE_HEIGHT + BOTTOM + 8, [*parts, *_legend(list(lines))])
 
 
 class _Scale:
@@ -96,16 +95,16 @@ def _legend(names: Sequence[str]) -> Iterator[str]:
     for name, colour in zip(names, COLOURS, strict=False):
         yield f'<rect x="{x:.1f}" y="32" width="10" height="10" fill="{colour}"/>'
         yield _text(x + 15, 41, name, "start")
-        x += 36 + 6.6 * len(name)
+        x += 36 + LETTER * len(name)
 
 
 def _text(x: float, y: float, text: str, anchor: str, size: int = 12) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">{escape(text)}</text>'
 
 
-def _drawing(title: str, height: float, parts: Sequence[str]) -> str:
-    size = f'width="{WIDTH}" height="{height:.0f}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" {size}'
+def _drawing(title: str, width: float, height: float, parts: Sequence[str]) -> str:
+    size = f'width="{width:.0f}" height="{height:.0f}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" {size}'
     style = 'font-family="system-ui, sans-serif" fill="#1f2937" role="img"'
     background = f'<rect {size} fill="#ffffff"/>'
     heading = f'<text x="{LEFT}" y="22" font-size="15" font-weight="600">{escape(title)}</text>'

@@ -22,8 +22,8 @@ from mcp import Client
 from mcp_memory_server import Scope, Settings, open_memory
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens, load_exact
 from tests.bench.figures import Figures, print_figures
+from tests.bench.recall.fine_vectors import all_embedded
 from tests.bench.recall.recorded import Section, record
-from tests.bench.recall.short_facts import all_embedded
 from tests.bench.run import USER, ours
 
 LIFE = Path(__file__).with_name("life.json")

@@ -9,6 +9,7 @@ from tests.bench.recall.charts import bar_chart, line_chart
 from tests.bench.recall.recorded import BEFORE, DOCS, Section
 
 TEMPLATE = Path(__file__).with_name("page_template.md")
+NOT_DRAWN = ("no-op", "remember_fact")
 PLACE = re.compile(r"<!-- (.+) -->")
 """Where a section stands in the template."""
 
@@ -89,7 +90,11 @@ def _by_budget(tables: Sequence[Figures]) -> Iterator[tuple[str, str, str]]:
 
 
 def _latencies(tables: Sequence[Figures]) -> Iterator[tuple[str, str, str]]:
-    rows = {str(row[""]): {name: float(row[name]) for name in ("p50", "p95")} for row in tables[0].rows}
+    rows = {
+        str(row[""]): {name: float(row[name]) for name in ("p50", "p95")}
+        for row in tables[0].rows
+        if not str(row[""]).endswith(NOT_DRAWN)
+    }
     title = "Milliseconds over stdio"
     yield "latency", title, bar_chart(title, rows, "ms")
 
