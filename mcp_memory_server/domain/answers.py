@@ -27,6 +27,8 @@ MOST_AGAIN = 3
 TOKENS_A_JOINT = 1
 """Memories are counted apart. Where they meet in the reply, it takes no more tokens than these on top."""
 
+NEAREST_ONLY = "none is likely: these are only the nearest"
+
 Count = Callable[[str], int]
 
 _as_sent = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -93,17 +95,23 @@ class Recollection:
 
 @dataclass(frozen=True)
 class Recalled:
-    """The answer to a question. ``more`` further memories also matched and did not fit; ``cursor`` leads to them."""
+    """The answer to a question. ``more`` further memories also matched and did not fit; ``cursor`` leads to them.
+
+    ``is_nearest_only`` says that none of the memories is likely to answer. That never means that nothing is stored.
+    """
 
     status: Status
     memories: tuple[Recollection, ...]
     more: int = 0
     missing: tuple[str, ...] = ()
     cursor: str | None = None
+    is_nearest_only: bool = False
 
     def to_reply(self) -> dict[str, Any]:
         """Return what a reader gets."""
         reply: dict[str, Any] = {"status": self.status.value, "memories": [told.to_reply() for told in self.memories]}
+        if self.is_nearest_only:
+            reply["note"] = NEAREST_ONLY
         if self.more:
             reply["more"] = self.more
         if self.cursor is not None:
@@ -201,7 +209,7 @@ class Reply:
             for fitting in (leads_on, reply) if len(told) == 1 else (leads_on,):
                 if self._fits(fitting):
                     return fitting
-        return replace(self._answer, more=more + len(self._told))
+        return replace(self._answer, more=more + len(self._told), is_nearest_only=False)
 
     def _fits(self, reply: Recalled) -> bool:
         """Tell whether the reply keeps the budget. It is counted as a whole only if that may be close."""

@@ -6,11 +6,12 @@ that something is not stored: the nearest memories are returned, and labelled.
 
 from enum import StrEnum
 
-LIKELY_FROM = 0.6
+LIKELY_FROM = 0.65
 RELATED_FROM = 0.06
 """The probabilities from which on a memory is called likely, and related."""
-MOST_WEAK = 5
-"""So many weak matches are returned: enough to judge by, too few to crowd a reply."""
+MOST_WEAK, FEWEST_RETURNED = 5, 8
+"""So many weak matches are returned: enough to judge by, too few to crowd a reply. Where hardly anything is better than
+weak, they fill the reply up to so many memories in all."""
 
 
 class Likelihood(StrEnum):

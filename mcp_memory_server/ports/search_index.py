@@ -37,6 +37,14 @@ class SearchIndex(Protocol):
         """
         ...
 
+    def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
+        """Return the documents that are closest in meaning to this one, closest first, each with its cosine.
+
+        Only documents that stand alone are compared, by fine vectors if this one has one and by coarse ones if not.
+        None is returned for a document that is not there, or has no vector.
+        """
+        ...
+
     def search(
         self,
         questions: Sequence[tuple[str, Vectors]],
@@ -49,9 +57,9 @@ class SearchIndex(Protocol):
     ) -> list[Match]:
         """Return the documents that answer one of the questions best, the most probable first, at most ``limit``.
 
-        The best there is is always returned, with a low probability if it is hardly an answer, but no more than
-        ``MOST_WEAK`` of those. A question without a telling word ("what is it?") finds nothing. What was said more than
-        once is one match. What is past comes after what holds; ``only`` names what may be found, past or not, without a
-        difference. Only to ``explain`` are the parts of scores returned.
+        The best there is is always returned, with a low probability if it is hardly an answer, but only a few of those
+        (``domain.likelihood``). A question without a telling word ("what is it?") finds nothing. What was said more
+        than once is one match. What is past comes after what holds; ``only`` names what may be found, past or not,
+        without a difference. Only to ``explain`` are the parts of scores returned.
         """
         ...

@@ -82,7 +82,7 @@ class Archive:
         return (
             put
             if memory is None
-            else replace(put, body={**put.body, **await self._embeddings.beside(memory.searched_text)})
+            else replace(put, body={**put.body, **await self._embeddings.beside(memory.searched_text, with_fine=False)})
         )
 
     async def _not_forgotten(self, scope: Scope, batch: Sequence[Put]) -> list[Put]:

@@ -54,16 +54,18 @@ class Embeddings:
             if model is not None and not model.is_at_hand:
                 model.prepare()
 
-    async def beside(self, text: str) -> dict[str, Value]:
+    async def beside(self, text: str, *, with_fine: bool = True) -> dict[str, Value]:
         """Return what is stored beside a text; nothing if that would take time, and then it is added later.
 
-        Nobody waits for another service, or for a model to be loaded, in order to remember.
+        Nobody waits for another service, or for a model to be loaded, in order to remember. Whoever writes many texts
+        at once leaves the fine vectors to the background.
         """
-        return embedding_body(text, Vectors(await self._at_once(text)), self.models)
+        fine = await _at_once(self._fine, text) if with_fine else None
+        return embedding_body(text, Vectors(await _at_once(self._embedder, text), fine), self.models)
 
     async def beside_turn(self, scope: Scope, text: str) -> dict[str, Value]:
         """Return what is stored beside the text of a turn, which may be in a vector index too."""
-        vector = await self._at_once(text)
+        vector = await _at_once(self._embedder, text)
         return {} if vector is None else self.stored_with_turn(scope.user_id, text, vector)
 
     def stored_with_turn(self, user_id: str, text: str, vector: bytes) -> dict[str, Value]:
@@ -96,15 +98,6 @@ class Embeddings:
         """Return the vectors of one question."""
         return (await self.of_questions([question]))[0]
 
-    async def _at_once(self, text: str) -> bytes | None:
-        if self._embedder is None:
-            return None
-        if not self._embedder.is_at_hand:
-            self._embedder.prepare()
-            return None
-        (vector,) = await self._embedder.embed([text])
-        return vector
-
     async def close(self) -> None:
         """Let go of the models."""
         for model in (self._embedder, self._fine):
@@ -121,3 +114,13 @@ async def _asked(model: Embedder | None, questions: Sequence[str], longest_wait:
     except (UnavailableError, TimeoutError):
         logger.warning("the model %s does not answer: recall goes on without it", model.model, exc_info=True)
         return [None] * len(questions)
+
+
+async def _at_once(model: Embedder | None, text: str) -> bytes | None:
+    if model is None:
+        return None
+    if not model.is_at_hand:
+        model.prepare()
+        return None
+    (vector,) = await model.embed([text])
+    return vector

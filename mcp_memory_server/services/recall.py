@@ -1,15 +1,17 @@
 """Recall: the memories that answer a question, within a budget of tokens."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
 from mcp_memory_server.domain.answers import MOST_AGAIN, Recalled, Recollection, Reply, Status, check_budget, told
 from mcp_memory_server.domain.aspects import aspects_of
 from mcp_memory_server.domain.documents import Match
-from mcp_memory_server.domain.likelihood import likelihood
-from mcp_memory_server.domain.memories import Known, KnownMemory, alive, is_alive, under_topic
+from mcp_memory_server.domain.likelihood import Likelihood, likelihood
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, under_topic
+from mcp_memory_server.domain.past_values import after_their_successors
+from mcp_memory_server.domain.question_forms import without_owner
 from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
@@ -37,6 +39,10 @@ MOST_TOLD = 500
 """So many can be reached with cursors. Whoever wants more has a better question."""
 READ_AT_ONCE = 16
 """Turns whose texts are read from the table together."""
+
+SIMILAR_FROM, MOST_SIMILAR, MOST_COMPARED = 0.62, 3, 10
+"""From this cosine on two facts are about the same thing: of two versions of one fact 9 in 10 reach it, of two facts
+about different things hardly any. So many are returned, of so many that are looked at."""
 
 NO_MEANING = "the model for embeddings did not answer: found by words alone"
 
@@ -113,11 +119,25 @@ class Recall:
         if not asked_words(question) and as_of is None:
             return self._best_of_everything(asked, known)
         texts = [question, *aspects_of(question)]
-        vectors = await self._embeddings.of_questions(texts)
+        vectors = await self._embeddings.of_questions([without_owner(text) for text in texts])
         # No conversation has a topic.
         near = vectors[0].coarse if below is None else None
         searchable, missing = await self._nearby.searchable(scope, known, talks, near)
         return await self._answered(asked, list(zip(texts, vectors, strict=True)), searchable, missing)
+
+    async def similar(self, scope: Scope, memory_id: str) -> list[KnownMemory]:
+        """Return what is known now and says nearly the same as this memory, or may contradict it; the closest first."""
+        known = await self._known.of(scope)
+        own = next((sk for sk, memory in known.by_key.items() if memory.id == memory_id), None)
+        if own is None:
+            return []
+        searchable = await self._searchable.of_known(scope, known)
+        now = self._now()
+        return [
+            memory
+            for memory, cosine in searchable.alike(own, MOST_COMPARED)
+            if cosine >= SIMILAR_FROM and memory.kind is Kind.FACT and is_alive(memory, now)
+        ][:MOST_SIMILAR]
 
     async def _answered(
         self,
@@ -142,7 +162,7 @@ class Recall:
         )
         rows = known.by_key if past is None else {**known.by_key, **past.by_key}
         missing = (*known.missing, *(past.missing if past else ()), *missing)
-        found = _each_once(matches, rows, asked.now)
+        found = after_their_successors(_each_once(matches, rows, asked.now), rows)
         return await self._told(asked, found, rows, known.forgotten, searchable, missing)
 
     def _best_of_everything(self, asked: _Asked, known: Known) -> Recalled:
@@ -168,7 +188,8 @@ class Recall:
     ) -> Recalled:
         rest = found[_start(asked.place, found, rows) :]
         words = asked_words(asked.question)
-        reply = Reply(_answer(missing), len(rest), words, self._count, asked.max_tokens)
+        answer = replace(_answer(missing), is_nearest_only=_is_nearest_only(found, asked.place))
+        reply = Reply(answer, len(rest), words, self._count, asked.max_tokens)
         left = len(rest)
         for start in range(0, len(rest), READ_AT_ONCE):
             some = rest[start : start + READ_AT_ONCE]
@@ -207,6 +228,10 @@ class Recall:
 
 def _answer(missing: tuple[str, ...]) -> Recalled:
     return Recalled(Status.PARTIAL if missing else Status.COMPLETE, (), missing=missing)
+
+
+def _is_nearest_only(found: Sequence[Match], place: Place) -> bool:
+    return bool(found) and not place.told and likelihood(found[0].probability) is not Likelihood.LIKELY
 
 
 def _only(asked: _Asked, past: Known | None) -> Callable[[Searchable], Collection[str]] | None:

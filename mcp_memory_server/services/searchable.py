@@ -238,6 +238,12 @@ class Searchable:
             )
             return found, self.known
 
+    def alike(self, document_id: str, limit: int) -> list[tuple[KnownMemory, float]]:
+        """Return the memories that are closest in meaning to this one, closest first, each with its cosine."""
+        with self.lock:
+            found = self.index.alike(document_id, limit)
+            return [(self.known.by_key[one], cosine) for one, cosine in found if one in self.known.by_key]
+
     def held(self, moment: datetime, rows: Mapping[str, KnownMemory]) -> set[str]:
         """Return the documents of what was true, or had been said, at this moment."""
         turns = {document_id for document_id, note in self.turns.items() if note.at <= moment}

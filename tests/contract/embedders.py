@@ -62,6 +62,7 @@ def bedrock(model_id: str) -> Opening:
 EMBEDDERS: dict[str, Opening] = {
     "built-in": built_in,
     "multilingual-e5-numpy": multilingual_e5(use_onnxruntime=False),
+    "multilingual-e5-onnxruntime": multilingual_e5(use_onnxruntime=True),
     "model2vec": model2vec,
     "onnx": onnx,
     "titan": bedrock(TITAN),

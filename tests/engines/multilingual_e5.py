@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.multilingual_e5.model import Model
-from mcp_memory_server.adapters.multilingual_e5.numpy_network import NumpyNetwork
+from mcp_memory_server.adapters.multilingual_e5.numpy_network import numpy_stages
 from mcp_memory_server.adapters.multilingual_e5.weights import BLOCK, LAYERS, WEIGHTS, WIDTH, Floats, Weights
 from tests.engines.neutral_sentences import ENGLISH, OTHERS
 
@@ -37,13 +37,13 @@ def made_from(published: Path) -> bytes:
     """Return the file."""
     origin = {"sha256 of model.npz": hashlib.sha256(published.read_bytes()).hexdigest()}
     with np.load(published) as source:
-        arrays = _arrays(source)
+        arrays = arrays_of(source)
     no_means = {f"mean_of_{what}": np.zeros(WIDTH, np.float32) for what in ("passages", "questions")}
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         draft = Path(folder) / WEIGHTS.name
         draft.write_bytes(_safetensors({**arrays, **no_means}, origin))
         weights = Weights(draft)
-        means = means_of(Model(weights, NumpyNetwork(weights)))
+        means = means_of(Model(weights, numpy_stages(weights)))
     return _safetensors({**arrays, **means}, origin)
 
 
@@ -67,7 +67,8 @@ def _rounded(means: Sequence[NDArray[np.float64]]) -> Floats:
     return np.mean(means, axis=0).astype(np.float16).astype(np.float32)
 
 
-def _arrays(source: Arrays) -> Arrays:
+def arrays_of(source: Arrays) -> Arrays:
+    """Return all arrays of the file but the means."""
     positions = source["emb.pos"].astype(np.float32).reshape(-1, WIDTH) + source["emb.type"][:WIDTH]
     arrays: dict[str, NDArray[Any]] = {
         **_quantised("words", source["emb.word"].reshape(len(source["scores"]), -1)),

@@ -92,6 +92,18 @@ class DocumentRows:
         same = [self.ids[other] for other in np.flatnonzero(self.statements[: self.size] == self.statements[row])]
         return [one for one in same if one != document_id and one in self._rows]
 
+    def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
+        """Return the documents that stand alone and are closest in meaning to this one, with their cosines."""
+        if (row := self._rows.get(document_id)) is None:
+            return []
+        vectors = self.fine if self.fine.vector(row) else self.coarse
+        vector, rows = vectors.vector(row), self.all_rows()
+        rows = rows[(self.sessions.number_of[rows] == ALONE) & vectors.has_vector(rows) & (rows != row)]
+        if vector is None or not len(rows):
+            return []
+        cosines = vectors.cosines(rows, vector)
+        return [(self.ids[rows[place]], float(cosines[place])) for place in np.argsort(-cosines)[:limit].tolist()]
+
     def rows_of(self, ids: Iterable[str]) -> Rows:
         """Return the rows of those documents that are there, in rising order."""
         return np.array(sorted({self._rows[document_id] for document_id in ids if document_id in self._rows}), np.intp)

@@ -21,7 +21,7 @@ from mcp_memory_server.adapters.built_in.scored_rows import Families, Hit, Score
 from mcp_memory_server.adapters.built_in.scoring import Parts
 from mcp_memory_server.adapters.built_in.sessions import NOBODY
 from mcp_memory_server.domain.documents import Document, Match, Prior
-from mcp_memory_server.domain.likelihood import MOST_WEAK, RELATED_FROM
+from mcp_memory_server.domain.likelihood import FEWEST_RETURNED, MOST_WEAK, RELATED_FROM
 from mcp_memory_server.domain.question_dates import Span, times_asked_for
 from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
 from mcp_memory_server.domain.word_forms import Stemmer, asked_words
@@ -72,6 +72,10 @@ class BuiltInSearchIndex:
     def same_as(self, document_id: str) -> list[str]:
         """See the port."""
         return self._documents.same_as(document_id)
+
+    def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
+        """See the port."""
+        return self._documents.alike(document_id, limit)
 
     def search(
         self,
@@ -226,4 +230,4 @@ def few_weak(matches: Sequence[Match]) -> list[Match]:
     """Return the matches without all but a few of those that are weak."""
     clear = [match for match in matches if match.probability >= RELATED_FROM]
     weak = [match for match in matches if match.probability < RELATED_FROM]
-    return [*clear, *weak[:MOST_WEAK]]
+    return [*clear, *weak[: max(MOST_WEAK, FEWEST_RETURNED - len(clear))]]

@@ -51,6 +51,10 @@ class VectorRows:
         for words, word in zip(self._signatures, _signature(numbers), strict=True):
             words[row] = word
 
+    def vector(self, row: int) -> bytes | None:
+        """Return the vector of a row, None if it has none."""
+        return self._vectors[row].tobytes() if self._inverse_lengths[row] else None
+
     def cosines(self, rows: Rows, question: bytes) -> Numbers:
         """Return how close each of the rows is to the question, from -1 to 1; 0 for a row without a vector."""
         numbers = self._checked(question)

@@ -37,6 +37,12 @@ def one_blas_thread() -> Iterator[None]:
         _leave()
 
 
+def number_of_blas_threads() -> int | None:
+    """Return how many threads OpenBLAS may use now; None if numpy uses another library."""
+    threads = _openblas()
+    return threads[0]() if threads else None
+
+
 def _enter() -> None:
     global _users, _usual
     with _lock:

@@ -1,8 +1,12 @@
 """Vectors from multilingual-e5-small, which ships with the package: no download, no key, no service."""
 
 import asyncio
+import importlib.util
+import logging
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.multilingual_e5.worker import Urgency, Worker
@@ -10,6 +14,8 @@ from mcp_memory_server.errors import ConfigurationError, UnavailableError
 
 if TYPE_CHECKING:
     from mcp_memory_server.adapters.multilingual_e5.model import Model
+
+_log = logging.getLogger(__name__)
 
 MODEL = "multilingual-e5-small/4-bit/1"
 """The published model, how it is stored here, and how texts are cut. Change it when a text gets another vector.
@@ -23,7 +29,8 @@ class MultilingualE5Embedder:
     """Answers the port with multilingual-e5-small. It is loaded when first used.
 
     All texts are embedded in one thread, one after another, so that one text never changes the vector of another and
-    the rest of the process keeps a core. Questions go before passages: a question waits for at most one passage.
+    the rest of the process keeps a core. Questions go before passages, also while one is being embedded: they wait for
+    a few layers of it.
     """
 
     def __init__(self, use_onnxruntime: bool | None = None) -> None:  # noqa: FBT001
@@ -54,8 +61,9 @@ class MultilingualE5Embedder:
 
     def prepare(self) -> None:
         """See the port."""
-        if self._model is None and not self._worker.is_closed:
-            self._worker.submit(Urgency.PREPARATION, self._loaded)
+        if self._model is None:
+            with suppress(RuntimeError):  # it was closed
+                self._worker.submit(Urgency.LOADING, self._loaded)
 
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:
         """See the port."""
@@ -68,8 +76,11 @@ class MultilingualE5Embedder:
 
     def _submit(self, text: str, *, as_question: bool) -> Future[bytes]:
         urgency = Urgency.QUESTION if as_question else Urgency.PASSAGE
+        let_others = partial(self._worker.do_what_goes_before, urgency)
         try:
-            return self._worker.submit(urgency, lambda: self._loaded().vector(text, as_question=as_question))
+            return self._worker.submit(
+                urgency, lambda: self._loaded().vector(text, as_question=as_question, between=let_others)
+            )
         except RuntimeError as error:
             raise UnavailableError(f"{MODEL} was closed") from error
 
@@ -82,8 +93,16 @@ class MultilingualE5Embedder:
         return self._model
 
 
-def _load(use_onnxruntime: bool | None) -> "Model":  # noqa: FBT001, ARG001
+def _load(use_onnxruntime: bool | None) -> "Model":  # noqa: FBT001
     # Imported here: it loads numpy.
     from mcp_memory_server.adapters.multilingual_e5.model import load_model
 
-    return load_model()
+    if use_onnxruntime is not None:
+        return load_model(use_onnxruntime=use_onnxruntime)
+    if importlib.util.find_spec("onnxruntime") is None:
+        return load_model(use_onnxruntime=False)
+    try:
+        return load_model(use_onnxruntime=True)
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, numpy does the same
+        _log.warning("onnxruntime cannot run %s; numpy is used, which takes longer", MODEL, exc_info=True)
+        return load_model(use_onnxruntime=False)

@@ -18,18 +18,9 @@ from mcp_memory_server.adapters.multilingual_e5.weights import (
 _HEAD_WIDTH = WIDTH // HEADS
 
 
-class NumpyNetwork:
-    """Runs the layers with numpy alone. Their weights take 85 MB as floats; it may be used from several threads."""
-
-    def __init__(self, weights: Weights) -> None:
-        self._layers = [_Layer.read(weights, number) for number in range(LAYERS)]
-
-    def run(self, states: Floats) -> Floats:
-        """Return the state of each token after the last layer."""
-        with one_blas_thread():
-            for layer in self._layers:
-                states = layer.run(states)
-        return states
+def numpy_stages(weights: Weights) -> "list[Layer]":
+    """Return the layers. Their weights take 85 MB as floats."""
+    return [Layer.read(weights, number) for number in range(LAYERS)]
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,9 @@ class Normalisation:
 
 
 @dataclass(frozen=True)
-class _Layer:
+class Layer:
+    """A layer of the transformer. It may be used from several threads."""
+
     attention_in: _Linear
     """Queries, keys and values, side by side."""
     attention_out: _Linear
@@ -77,15 +70,19 @@ class _Layer:
     output_norm: Normalisation
 
     def run(self, states: Floats) -> Floats:
-        attended = self.attention_out.run(_attend(self.attention_in.run(states)))
-        attended += states
-        states = self.attention_norm.run(attended)
-        expanded = self.shrink.run(gelu(self.expand.run(states)))
-        expanded += states
-        return self.output_norm.run(expanded)
+        """Return the state of each token after this layer."""
+        with one_blas_thread():
+            attended = self.attention_out.run(_attend(self.attention_in.run(states)))
+            attended += states
+            states = self.attention_norm.run(attended)
+            expanded = self.shrink.run(gelu(self.expand.run(states)))
+            expanded += states
+            return self.output_norm.run(expanded)
 
     @classmethod
-    def read(cls, weights: Weights, layer: int) -> "_Layer":
+    def read(cls, weights: Weights, layer: int) -> "Layer":
+        """Return the layer of this number."""
+
         def norm(name: str) -> Normalisation:
             return Normalisation(weights[f"{name}.weight"][layer], weights[f"{name}.bias"][layer])
 
