@@ -59,7 +59,7 @@ def personal_stores(data: Path) -> list[Store]:
     return [
         Store(
             PERSONAL,
-            [_searched(fact) for fact in persona.facts],
+            persona.facts,
             [question for question in persona.questions if question.evidence],
         )
         for persona in read_personas(data)
@@ -68,12 +68,7 @@ def personal_stores(data: Path) -> list[Store]:
 
 def _store(persona: Persona) -> Store:
     answerable = [question for question in persona.questions if question.evidence]
-    return Store(PERSONAL, [_searched(fact) for fact in persona.facts], answerable)
-
-
-def _searched(fact: Document) -> Document:
-    """Return a fact with its topic in the text, as it is searched."""
-    return replace(fact, text=f"{fact.topic}: {fact.text}") if fact.topic else fact
+    return Store(PERSONAL, persona.facts, answerable)
 
 
 def _persona(row: dict[str, Any]) -> Persona:

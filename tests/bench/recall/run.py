@@ -17,6 +17,7 @@ from statistics import fmean, median
 
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
 from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder
+from mcp_memory_server.domain.documents import Document
 from mcp_memory_server.domain.vectors import Vectors
 from tests.bench.figures import Figures, print_figures
 from tests.bench.recall.conversation_figures import by_budget, by_categories, by_sources
@@ -122,11 +123,16 @@ async def _embedded(stores: Sequence[Store]) -> list[Embedded]:
     return [
         (
             store,
-            await _vectors(store, [document.text for document in store.documents]),
+            await _vectors(store, [_searched(document) for document in store.documents]),
             await _vectors(store, [question.text for question in store.questions], as_question=True),
         )
         for store in stores
     ]
+
+
+def _searched(document: Document) -> str:
+    """Return what the vectors of a document are of, as in the product: a fact is about its topic too."""
+    return f"{document.topic}: {document.text}" if document.topic else document.text
 
 
 async def _vectors(store: Store, texts: Sequence[str], *, as_question: bool = False) -> list[Vectors]:
