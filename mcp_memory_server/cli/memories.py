@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import print_json, print_table, say
 from mcp_memory_server.domain.answers import Recollection
 from mcp_memory_server.domain.facts import Fact, Permanence, Source, Standing, Statement, confidence_at
@@ -17,7 +18,7 @@ async def facts(parsed: argparse.Namespace, settings: Settings) -> int:
     """List facts."""
     if parsed.history and not parsed.topic:
         raise InvalidRequestError("--history needs the topic whose history is wanted")
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         if parsed.history:
             found = await memory.facts.history(settings.scope(), parsed.topic.removesuffix("/"))
         else:
@@ -35,7 +36,8 @@ async def preferences(parsed: argparse.Namespace, settings: Settings) -> int:
     """List preferences, or set one."""
     if parsed.key is not None and parsed.value is None:
         raise InvalidRequestError(f"what should {parsed.key!r} be? Usage: mcp-memory-server preferences KEY VALUE")
-    async with open_memory(settings) as memory:
+    opened = open_existing(settings) if parsed.key is None else open_memory(settings)
+    async with opened as memory:
         if parsed.key is not None:
             change = await memory.preferences.set(settings.scope(), parsed.key, parsed.value)
             say("saved" + (f" (before: {change.earlier.value})" if change.earlier else ""))
@@ -51,7 +53,7 @@ async def preferences(parsed: argparse.Namespace, settings: Settings) -> int:
 async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
     """Search what is known."""
     as_of = None if parsed.as_of is None else moment_from(parsed.as_of)
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         found = await memory.recall.search(
             settings.scope(),
             parsed.query,
@@ -106,7 +108,7 @@ async def remember(parsed: argparse.Namespace, settings: Settings) -> int:
 
 async def forget(parsed: argparse.Namespace, settings: Settings) -> int:
     """Delete a memory for good."""
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         forgotten = await memory.erasure.forget(settings.scope(), parsed.id)
     if parsed.json:
         print_json({"id": forgotten.id, "removed": forgotten.removed})
