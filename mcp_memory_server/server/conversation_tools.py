@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from mcp_memory_server.domain.answers import Status
 from mcp_memory_server.domain.chats import Chat
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier
@@ -17,6 +18,8 @@ from mcp_memory_server.server.tool import MemoryTool, Reply, make_tool
 from mcp_memory_server.services.sessions_at_hand import LoadedSession
 
 OLDER_TURNS = 20
+LOGGED_WITHIN_SECONDS = 1.0
+"""So long a logged call may take to be written before the reply says that it is pending."""
 
 _Tier = Literal["standard", "premium", "vip"]
 _OPERATION = "the same id twice is done once; send one if you may repeat the call"
@@ -169,11 +172,12 @@ def _log_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
         status: Literal["ok", "error", "timeout"] = "ok",
         session_id: str | None = None,
     ) -> Reply:
-        """Note that a tool was called, without its secrets. It is written a moment later."""
+        """Note that a tool was called, without its secrets."""
         scope = Scope(identify().user_id, session_id)
         duration = timedelta(milliseconds=duration_ms)
         memory.tool_log.record(scope, name, inputs or {}, output, status=ToolStatus(status), duration=duration)
-        return {"status": "complete"}
+        is_written = await memory.tool_log.drain(LOGGED_WITHIN_SECONDS)
+        return {"status": "complete"} if is_written else {"status": "complete", "pending": True}
 
     async def tool_log(session_id: str | None = None, limit: int = 50, cursor: str | None = None) -> Reply:
         """List the tool calls of the user, or of one session, newest first."""
@@ -181,7 +185,11 @@ def _log_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
             page = await memory.tool_log.by_time(identify(), limit=limit, cursor=cursor)
         else:
             page = await memory.tool_log.by_session(identify(), session_id, limit=limit, cursor=cursor)
-        return _with_cursor({"status": "complete", "calls": [_call(call) for call in page.calls]}, page.cursor)
+        status = Status.PARTIAL if page.missing else Status.COMPLETE
+        reply: Reply = {"status": status.value, "calls": [_call(call) for call in page.calls]}
+        if page.missing:
+            reply["missing"] = list(page.missing)
+        return _with_cursor(reply, page.cursor)
 
     return [
         make_tool(log_tool_call, returns={}, idempotent=False),
