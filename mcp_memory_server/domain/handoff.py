@@ -99,7 +99,8 @@ def _lines(summaries: Sequence[Summary], now: datetime) -> Iterator[str]:
     ordered = sorted(summaries, key=lambda one: one.until, reverse=True)
     last = next((one for one in ordered if one.level is Level.SESSION), None)
     if last is not None:
-        yield f"## Last conversation ({_ago(last.until, now)}, {last.turn_count} turns)"
+        turns = f", {last.turn_count} turns" if last.turn_count else ""
+        yield f"## Last conversation ({_ago(last.until, now)}{turns})"
         yield from (_line(sentence) for sentence in last.discussed)
     questions = open_questions(list(ordered))[:MOST_OPEN]
     if questions:

@@ -105,10 +105,15 @@ def _session_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
         return reply if loaded.summary is None else {**reply, "summary": loaded.summary}
 
     async def end_session(
-        session_id: str, operation_id: Annotated[str | None, Field(description=_OPERATION)] = None
+        session_id: str,
+        summary: Annotated[str | None, Field(description="what the next conversation should know of this one")] = None,
+        open_questions: Annotated[list[str] | None, Field(description="what is still to be answered or done")] = None,
+        operation_id: Annotated[str | None, Field(description=_OPERATION)] = None,
     ) -> Reply:
-        """Note that a conversation is over. Its turns stay; a later turn makes it go on."""
-        ended = await memory.conversations.end(session(session_id), operation_id=operation_id)
+        """End a conversation; the next load_context begins with it. Its turns stay; a later turn makes it go on."""
+        ended = await memory.conversations.end(
+            session(session_id), summary=summary, open_questions=open_questions or (), operation_id=operation_id
+        )
         counted = {"turn_count": ended.turn_count, "token_count": ended.token_count}
         return {"status": "complete", "ended_at": ended.ended_at.isoformat(timespec="milliseconds"), **counted}
 
