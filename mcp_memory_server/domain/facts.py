@@ -1,9 +1,11 @@
 """Facts: what is known, how sure it is, and what a new statement does to what was known before."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from functools import cached_property
 
+from mcp_memory_server.domain.fact_dates import event_day
 from mcp_memory_server.domain.scope import check_id
 from mcp_memory_server.domain.text import checked_text, fingerprint
 from mcp_memory_server.domain.topics import checked_topic
@@ -64,7 +66,12 @@ _HALF_LIFE = {
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that was said or concluded, to be learned. ``said_at`` is older than now for old text."""
+    """Something that was said or concluded, to be learned. ``said_at`` is older than now for old text.
+
+    ``since`` and ``until`` are the first and the last day on which it is true, as far as they are known; on
+    ``remind_on`` the user wants to be reminded of it. What ``expires_at`` a moment is removed then, and not kept as
+    history.
+    """
 
     text: str
     topic: str | None = None
@@ -75,6 +82,9 @@ class Statement:
     expires_at: datetime | None = None
     session_id: str | None = None
     turn_id: str | None = None
+    since: date | None = None
+    until: date | None = None
+    remind_on: date | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", checked_text("fact", self.text, MAX_FACT_BYTES))
@@ -92,6 +102,7 @@ class Statement:
             raise InvalidRequestError(
                 f"a {self.permanence} fact does not expire; make it transient or leave expires_at out"
             )
+        check_order(self.since, self.until)
 
     @property
     def fingerprint(self) -> str:
@@ -101,7 +112,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is known about the user, with how and when it came to be known."""
+    """Something that is known about the user, with how and when it came to be known, and when it is true.
+
+    Memory has held this version from ``valid_from`` until ``valid_to``: ``valid_from`` is when it was learned. It is
+    true from ``since`` up to and including ``until``, as far as that is known.
+    """
 
     id: str
     text: str
@@ -117,11 +132,37 @@ class Fact:
     session_id: str | None = None
     turn_id: str | None = None
     standing: Standing = Standing.CURRENT
+    since: date | None = None
+    until: date | None = None
+    remind_on: date | None = None
+    superseded_by: str | None = None
+    """The fingerprint of the statement that took its place, of a past fact that was superseded."""
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """What is the same for the same statement in other typing."""
         return fingerprint(self.text)
+
+    @cached_property
+    def over_from(self) -> datetime | None:
+        """When it is over by itself: after its last day, its transient period, or the event that it announces."""
+        if self.until is not None:
+            return _end_of(self.until)
+        if self.permanence is Permanence.TRANSIENT:
+            return self.expires_at or self.said_at + TRANSIENT_LIFE
+        if self.since is None and (day := event_day(self.text, self.valid_from.date())) is not None:
+            return _end_of(day)
+        return None
+
+    def is_over(self, now: datetime) -> bool:
+        """Tell whether it is history: superseded, ended, or past its time."""
+        return self.standing is Standing.PAST or (self.over_from is not None and now >= self.over_from)
+
+    @property
+    def last_day(self) -> date | None:
+        """The last day on which it is or was true; of what was superseded or ended, at the latest the day of that."""
+        ends = [moment for moment in (self.valid_to, None if self.until else self.over_from) if moment is not None]
+        return self.until or ((min(ends) - _INSTANT).date() if ends else None)
 
 
 @dataclass(frozen=True)
@@ -148,6 +189,12 @@ class Learning:
     stands: Fact | None = None
     lifts_tombstone: bool = False
     drops_candidate: bool = False
+
+
+def check_order(since: date | None, until: date | None) -> None:
+    """Refuse a time that ends before it begins."""
+    if since is not None and until is not None and since > until:
+        raise InvalidRequestError(f"until must not be before since, got since={since} and until={until}")
 
 
 def fact_id(topic: str | None, text: str) -> str:
@@ -223,6 +270,13 @@ def may_replace(statement: Statement, known: Fact, now: datetime) -> bool:
     return known.source is Source.INFERRED and _confidence(statement) >= confidence_at(known, now)
 
 
+def _end_of(day: date) -> datetime:
+    """Return the first moment after the day."""
+    return (
+        datetime.combine(day, time.min, UTC) + timedelta(days=1) if day < date.max else datetime.max.replace(tzinfo=UTC)
+    )
+
+
 def _outweighs(statement: Statement, tombstone: Tombstone) -> bool:
     said_before = statement.said_at is not None and statement.said_at <= tombstone.forgotten_at
     return statement.source is Source.CONFIRMED and not said_before
@@ -256,6 +310,9 @@ def _new(statement: Statement, now: datetime) -> Fact:
         expires_at=_expiry(statement, permanence, now),
         session_id=statement.session_id,
         turn_id=statement.turn_id,
+        since=statement.since,
+        until=statement.until,
+        remind_on=statement.remind_on,
     )
 
 
@@ -276,6 +333,9 @@ def _supported(fact: Fact, statement: Statement, now: datetime) -> Fact:
         expires_at=_expiry(statement, permanence, now),
         session_id=statement.session_id or fact.session_id,
         turn_id=statement.turn_id or fact.turn_id,
+        since=statement.since or fact.since,
+        until=statement.until or fact.until,
+        remind_on=statement.remind_on or fact.remind_on,
     )
 
 

@@ -5,7 +5,7 @@ rewrite, because a body is always written over the one that was read.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import TypeVar
 
@@ -34,9 +34,13 @@ def fact_body(fact: Fact, over: Record | None = None) -> dict[str, Value]:
         "valid_to": None if fact.valid_to is None else timestamp(fact.valid_to),
         "session": fact.session_id,
         "turn": fact.turn_id,
+        "since": _day_text(fact.since),
+        "until": _day_text(fact.until),
+        "remind_on": _day_text(fact.remind_on),
+        "superseded_by": fact.superseded_by,
     }
     return {
-        **(over or {}),
+        **{name: value for name, value in (over or {}).items() if name not in optional},
         "id": fact.id,
         "text": fact.text,
         "source": fact.source.value,
@@ -75,6 +79,10 @@ def fact_from(item: Item) -> Fact:
         session_id=optional_text(body, "session"),
         turn_id=optional_text(body, "turn"),
         standing=standing,
+        since=_day(body, "since"),
+        until=_day(body, "until"),
+        remind_on=_day(body, "remind_on"),
+        superseded_by=optional_text(body, "superseded_by"),
     )
 
 
@@ -175,6 +183,18 @@ def optional_text(body: Record, name: str) -> str | None:
     """Return the text under this name, None if there is none."""
     value = body.get(name)
     return value if isinstance(value, str) else None
+
+
+def _day_text(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
+
+
+def _day(body: Record, name: str) -> date | None:
+    text = optional_text(body, name)
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _text(item: Item, name: str) -> str:

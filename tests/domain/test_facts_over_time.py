@@ -1,6 +1,7 @@
 """Facts fade at the pace of their permanence, expire when they are transient, and keep their history in order."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -84,6 +85,45 @@ def test_history_has_one_fact_at_a_time_however_the_clock_jumps(
 
     assert all(fact.valid_to is not None and fact.valid_from < fact.valid_to for fact in history)
     assert all(one.valid_to == next_one.valid_from for one, next_one in pairwise([*history, current]))
+
+
+def test_a_fact_is_over_after_its_last_day() -> None:
+    stays = replace(fact("Ana stays in Rome"), until=date(2026, 3, 10))
+
+    assert not stays.is_over(datetime(2026, 3, 10, 23, 59, tzinfo=UTC))
+    assert stays.is_over(datetime(2026, 3, 11, tzinfo=UTC))
+    assert stays.last_day == date(2026, 3, 10)
+
+
+def test_a_fact_that_announces_an_event_is_over_when_that_has_passed() -> None:
+    dentist = fact("Ana sees the dentist on 2026-03-10.")
+
+    assert [dentist.is_over(NOON + days * DAY) for days in (0, 9, 10)] == [False, False, True]
+    assert dentist.last_day == date(2026, 3, 10)
+
+
+def test_a_day_that_lay_in_the_past_or_on_which_something_began_ends_nothing() -> None:
+    born, works = fact("Ana was born on 1990-03-10."), fact("Ana works at Globex. First day: 2026-03-10.")
+
+    assert not born.is_over(NOON + 9000 * DAY)
+    assert not replace(works, since=date(2026, 3, 10)).is_over(NOON + 9000 * DAY)
+
+
+def test_what_was_superseded_is_over_and_was_true_until_that_day_unless_more_is_known() -> None:
+    past = ended(fact(), NOON + DAY)
+
+    assert past.is_over(NOON)
+    assert past.last_day == date(2026, 3, 2)
+    assert replace(past, until=date(2026, 2, 1)).last_day == date(2026, 2, 1)
+
+
+def test_what_lasts_is_never_over_by_itself() -> None:
+    assert (fact().is_over(NOON + 9000 * DAY), fact().last_day) == (False, None)
+
+
+def test_a_time_that_ends_before_it_begins_is_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="until must not be before since"):
+        Statement("Ana lives in Bern", since=date(2026, 3, 2), until=date(2026, 3, 1))
 
 
 def test_a_transient_fact_lives_for_two_weeks_unless_told_otherwise() -> None:
