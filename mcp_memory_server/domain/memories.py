@@ -6,12 +6,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from mcp_memory_server.domain.facts import Fact, Standing, confidence_at
 from mcp_memory_server.domain.notes import Note
 from mcp_memory_server.domain.preferences import Preference
 from mcp_memory_server.domain.summaries import Summary
 from mcp_memory_server.domain.topics import is_under
+
+if TYPE_CHECKING:
+    from mcp_memory_server.domain.overview import Overview
 
 PREFERENCE_ID_PREFIX = "pref:"
 SUMMARY_ID_PREFIX = "sum:"
@@ -57,6 +61,14 @@ class KnownMemory:
     vector: bytes | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What was known before, by its serial, and the sort keys of what was changed right after."""
+
+    serial: int
+    changed: frozenset[str]
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
     """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out.
@@ -71,10 +83,16 @@ class Known:
     forgotten: frozenset[str] = frozenset()
     serial: int = 0
     talks: int = 0
-    orders: dict[datetime, list[KnownMemory]] = field(
-        default_factory=dict[datetime, list["KnownMemory"]], compare=False
-    )
-    """The memories in the order of their worth, by the hour for which that was worked out."""
+    earlier: tuple[Earlier, ...] = ()
+    overviews: "list[Overview]" = field(default_factory=list["Overview"], compare=False)
+    """The newest overview of these memories, once somebody has asked for one."""
+
+    def changed_since(self, serial: int) -> frozenset[str] | None:
+        """Return the sort keys of all that may differ from what had this serial, None if that is not known any more."""
+        for place, before in enumerate(self.earlier):
+            if before.serial == serial:
+                return frozenset().union(*(one.changed for one in self.earlier[place:]))
+        return None
 
     @property
     def rows(self) -> Collection[KnownMemory]:
@@ -85,11 +103,6 @@ class Known:
     def missing(self) -> tuple[str, ...]:
         """What an answer made of this has to say that it lacks."""
         return (f"{len(self.unreadable)} stored memories could not be read",) if self.unreadable else ()
-
-    @cached_property
-    def expiries(self) -> Sequence[datetime]:
-        """When memories expire, the soonest first."""
-        return sorted(memory.expires_at for memory in self.rows if memory.expires_at is not None)
 
     @cached_property
     def memories(self) -> Sequence[KnownMemory]:

@@ -8,7 +8,16 @@ from dataclasses import replace
 from threading import Lock
 
 from mcp_memory_server.domain.items import Body, Item, Key
-from mcp_memory_server.domain.memories import Known, KnownMemory, from_fact, from_note, from_preference, from_summary
+from mcp_memory_server.domain.memories import (
+    Earlier,
+    Known,
+    KnownMemory,
+    from_fact,
+    from_note,
+    from_preference,
+    from_summary,
+)
+from mcp_memory_server.domain.overview import updated
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turn_memories import turn_memory_id
 from mcp_memory_server.errors import MemoryServerError
@@ -30,6 +39,8 @@ from mcp_memory_server.schema.summary_records import summary_from
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
+MOST_EARLIER = 30
+"""Of so many changes it is known what they changed: whoever follows what is known need not compare everything."""
 READ_AT_ONCE = 5_000
 READ_IN_A_THREAD = 1_000
 """More items than this are not made into memories on the event loop, where everybody else would wait for it."""
@@ -99,7 +110,7 @@ class KnownMemories:
         else:
             known = await self._changed(scope, before, changes)
         announced, are_lost = talks_since(None if before is None else before.talks, body)
-        known = replace(known, stamp=stamp, serial=serial, talks=talks_told(body), orders={})
+        known = replace(known, stamp=stamp, serial=serial, talks=talks_told(body))
         return self._keep(scope, known, announced, are_lost=are_lost)
 
     async def past(self, scope: Scope) -> Known:
@@ -206,11 +217,15 @@ def _forgotten(item: Item) -> set[str]:
 
 def _over(known: Known, changed: set[str], now: Known) -> Known:
     """Return what is known with what was read again in the place of what was there."""
-    memories = {sk: memory for sk, memory in known.by_key.items() if sk not in changed}
+    memories = dict(known.by_key)
+    gone = {sk: memories.pop(sk) for sk in changed if sk in memories}
+    memories.update(now.by_key)
     marks = {sk.removeprefix(keys.FORGOTTEN) for sk in changed if sk.startswith(keys.FORGOTTEN)}
     return replace(
         known,
-        by_key={**memories, **now.by_key},
+        by_key=memories,
+        overviews=[updated(one, gone, now.by_key, memories) for one in known.overviews],
+        earlier=(*known.earlier[-MOST_EARLIER:], Earlier(known.serial, frozenset(changed))),
         unreadable=(known.unreadable - changed) | now.unreadable,
         forgotten=(known.forgotten - marks) | now.forgotten,
     )

@@ -8,7 +8,7 @@ from itertools import chain
 from mcp_memory_server.domain.answers import MOST_AGAIN, Recalled, Recollection, Reply, Status, check_budget, told
 from mcp_memory_server.domain.documents import Match
 from mcp_memory_server.domain.memories import Known, KnownMemory, alive, is_alive, under_topic
-from mcp_memory_server.domain.ranking import best_first
+from mcp_memory_server.domain.overview import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.text import checked_text
