@@ -15,9 +15,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from mcp_memory_server.domain.essentials import Essential, essential_of
 from mcp_memory_server.domain.facts import Standing
-from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, current
 from mcp_memory_server.domain.ranking import worth
-from mcp_memory_server.domain.text import same_statement
 from mcp_memory_server.domain.upcoming import LOOKED_AHEAD, REMINDED_FOR, days_of, end_of
 
 T = TypeVar("T")
@@ -109,16 +108,9 @@ def overview_at(known: Known, now: datetime) -> Overview:
 
 
 def best_first(known: Known, now: datetime) -> list[KnownMemory]:
-    """Return the memories in the order in which they are worth knowing without a question, each statement once."""
-    seen: set[str] = set()
-    ranked: list[KnownMemory] = []
-    for sk in overview_at(known, now).best():
-        memory = known.by_key[sk]
-        name = memory.id if memory.fact is None else same_statement(memory.text)
-        if name not in seen:
-            seen.add(name)
-            ranked.append(memory)
-    return ranked
+    """Return the memories in the order in which they are worth knowing without a question, and no history."""
+    places = overview_at(known, now).best()
+    return current((known.by_key[sk] for sk in places if sk not in known.repeated), now)
 
 
 def is_ready(known: Known, now: datetime) -> bool:

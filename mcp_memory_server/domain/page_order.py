@@ -12,9 +12,8 @@ from itertools import chain, islice, zip_longest
 
 from mcp_memory_server.domain.essentials import Essential
 from mcp_memory_server.domain.facts import Standing
-from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, is_alive
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, current, is_alive
 from mcp_memory_server.domain.overview import Overview
-from mcp_memory_server.domain.text import same_statement
 from mcp_memory_server.domain.upcoming import due
 
 MOST_CHANGES = 8
@@ -81,9 +80,9 @@ def in_order(
         Section.UPCOMING: coming,
         Section.LAST: shelf.changes() if tells_changes else [],
     }
-    told = (_entry_of(known.by_key[sk]) for sk in relevant if sk in known.by_key)
-    rest = (_entry_of(known.by_key[sk]) for sk in overview.best())
-    yield from _each_once(chain(_in_turns(sections), told, rest), now)
+    rest = (_entry_of(known.by_key[sk]) for sk in chain(relevant, overview.best()) if sk in known.by_key)
+    repeated = frozenset(known.by_key[sk].id for sk in known.repeated)
+    yield from _each_once(chain(_in_turns(sections), rest), repeated, now)
 
 
 def _in_turns(sections: Mapping[Section, Sequence[Entry]]) -> Iterator[Entry]:
@@ -93,23 +92,18 @@ def _in_turns(sections: Mapping[Section, Sequence[Entry]]) -> Iterator[Entry]:
             yield from islice(left[section], count)
 
 
-def _each_once(entries: Iterable[Entry], now: datetime) -> Iterator[Entry]:
-    seen: set[str] = set()
+def _each_once(entries: Iterable[Entry], repeated: frozenset[str], now: datetime) -> Iterator[Entry]:
+    seen = set(repeated)
     for entry in entries:
         memory = entry.memory
-        is_past = memory.kind is Kind.PAST or (entry.section is not Section.UPCOMING and not is_current(memory, now))
-        if is_past and entry.section is not Section.LAST:
-            continue
-        # The same words are one statement, whatever topics they were saved under.
-        name = memory.id if memory.fact is None else same_statement(memory.text)
-        if name not in seen:
-            seen.add(name)
+        if memory.id not in seen and (_may_be_past(entry) or current([memory], now)):
+            seen.add(memory.id)
             yield entry
 
 
-def is_current(memory: KnownMemory, now: datetime) -> bool:
-    """Tell whether a memory has neither expired nor is about something that is over."""
-    return is_alive(memory, now) and (memory.fact is None or not memory.fact.is_over(now))
+def _may_be_past(entry: Entry) -> bool:
+    """Tell whether the entry says by itself that something is over, or a reminder outlives what it is about."""
+    return entry.section is Section.UPCOMING or (entry.section is Section.LAST and entry.memory.kind is Kind.PAST)
 
 
 def _entry_of(memory: KnownMemory) -> Entry:
@@ -155,7 +149,9 @@ class _Shelves:
     def changes(self) -> list[Entry]:
         """Return what was saved or ended last, the latest first; what something took the place of goes with it."""
         changed = [
-            self._rows[change.sort_key] for change in self._overview.changed_last(4 * MOST_CHANGES) if change.sort_key in self._rows
+            self._rows[change.sort_key]
+            for change in self._overview.changed_last(4 * MOST_CHANGES)
+            if change.sort_key in self._rows
         ]
         before = {
             memory.fact.superseded_by: memory

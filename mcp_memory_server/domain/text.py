@@ -62,13 +62,6 @@ def fingerprint(text: str) -> str:
     return short_id(hashlib.sha256(plain.encode()).digest())
 
 
-def same_statement(text: str) -> str:
-    """Return what two texts share that have the same fingerprint, without the cost of one for plain English."""
-    if not text.isascii():
-        return fingerprint(text)
-    return " ".join(text.lower().split()).strip(_FINAL_PUNCTUATION)
-
-
 def short_id(digest: bytes) -> str:
     """Return a digest as an id that is short, and that a person can read aloud."""
     number = int.from_bytes(digest)

@@ -65,7 +65,7 @@ def fact_from(item: Item) -> Fact:
     valid_from = moment_or_none(body.get("valid_from")) or _BEGINNING
     standing = _STANDINGS.get(item.key.sk.partition("#")[0] + "#", Standing.CURRENT)
     return Fact(
-        id=optional_text(body, "id") or fact_id(topic, text),
+        id=optional_text(body, "id") or fact_id(text),
         text=text,
         topic=topic,
         source=_one_of(Source, body.get("source"), Source.USER_STATED),
@@ -95,6 +95,7 @@ def preference_body(preference: Preference, over: Record | None = None) -> dict[
     """Return the body of a preference's item, written over what the item held."""
     return {
         **(over or {}),
+        "key": preference.key,
         "value": preference.value,
         "set_by": preference.set_by.value,
         "set_at": timestamp(preference.set_at),
@@ -104,7 +105,7 @@ def preference_body(preference: Preference, over: Record | None = None) -> dict[
 def preference_from(item: Item) -> Preference:
     """Read a preference."""
     return Preference(
-        key=decoded(item.key.sk.removeprefix(PREFERENCES)),
+        key=optional_text(item.body, "key") or decoded(item.key.sk.removeprefix(PREFERENCES)),
         value=_text(item, "value"),
         set_by=_one_of(SetBy, item.body.get("set_by"), SetBy.USER),
         set_at=moment_or_none(item.body.get("set_at")) or _BEGINNING,

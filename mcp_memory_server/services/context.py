@@ -127,7 +127,8 @@ class Context:
             tells_changes=last_said is None or _saved_after(overview, last_said),
         )
         entries = list(islice(ordered, most_entries(start, asked.max_tokens)))
-        content = PageContent(entries, overview.count_at(now), overview.topics, known.missing, start)
+        total = overview.count_at(now) - len(known.repeated)
+        content = PageContent(entries, total, overview.topics, known.missing, start)
 
         def write(section: str) -> ContextPage:
             return write_page(replace(content, handed_over=section), now, self._count, asked.max_tokens, session)

@@ -7,7 +7,7 @@ from itertools import chain
 
 from mcp_memory_server.domain.answers import MOST_AGAIN, Recalled, Recollection, Reply, Status, check_budget, told
 from mcp_memory_server.domain.documents import Match
-from mcp_memory_server.domain.memories import Known, KnownMemory, alive, is_alive, under_topic
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, under_topic
 from mcp_memory_server.domain.overview import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
@@ -59,7 +59,7 @@ class _Asked:
 
 
 class Recall:
-    """Searches what is known of one user. Forgotten, expired and superseded memories are never found."""
+    """Searches what is known of one user. Forgotten and expired memories are never found."""
 
     def __init__(
         self,
@@ -118,9 +118,6 @@ class Recall:
     async def _answered(
         self, asked: _Asked, vector: bytes | None, searchable: Searchable, missing: tuple[str, ...]
     ) -> Recalled:
-        past = None if asked.as_of is None else await self._known.past(asked.scope)
-        if past is not None:
-            await self._searchable.with_past(asked.scope, searchable, past)
         if vector is None and self._embeddings.model is not None:
             missing = (*missing, NO_MEANING)
         # Somebody who asked later may have brought more in: then that is what is told.
@@ -130,11 +127,11 @@ class Recall:
             asked_at=asked.now,
             limit=asked.limit,
             times_told=self._access.of(asked.scope),
-            only=_only(asked, past),
+            only=_only(asked),
             explain=asked.explain,
         )
-        rows = known.by_key if past is None else {**known.by_key, **past.by_key}
-        missing = (*known.missing, *(past.missing if past else ()), *missing)
+        rows = known.by_key
+        missing = (*known.missing, *missing)
         found = _each_once(matches, rows, asked.now)
         return await self._told(asked, found, rows, known.forgotten, searchable, missing)
 
@@ -202,14 +199,17 @@ def _answer(missing: tuple[str, ...]) -> Recalled:
     return Recalled(Status.PARTIAL if missing else Status.COMPLETE, (), missing=missing)
 
 
-def _only(asked: _Asked, past: Known | None) -> Callable[[Searchable], Collection[str]] | None:
+def _only(asked: _Asked) -> Callable[[Searchable], Collection[str]] | None:
     """Return what may be found, if not everything."""
     if asked.as_of is None and asked.topic is None:
         return None
 
     def chosen(searchable: Searchable) -> Collection[str]:
-        rows = searchable.known.by_key if past is None else {**searchable.known.by_key, **past.by_key}
-        held = rows.keys() if asked.as_of is None else searchable.held(asked.as_of, rows)
+        rows = searchable.known.by_key
+        if asked.as_of is None:
+            held = {sk for sk, memory in rows.items() if memory.kind is not Kind.PAST}
+        else:
+            held = searchable.held(asked.as_of, rows)
         if asked.topic is None:
             return held
         return {sk for sk in held if sk in rows and is_under(rows[sk].topic, asked.topic)}
@@ -224,8 +224,8 @@ def _each_once(matches: Sequence[Match], rows: Mapping[str, KnownMemory], now: d
     loose = [document_id for document_id, fact in facts.items() if fact.topic is None]
     if not loose or len(loose) == len(facts):
         return living
-    placed = {fact.fingerprint for fact in facts.values() if fact.topic is not None}
-    said_elsewhere = {document_id for document_id in loose if facts[document_id].fingerprint in placed}
+    placed = {(fact.fingerprint, fact.standing) for fact in facts.values() if fact.topic is not None}
+    said_elsewhere = {one for one in loose if (facts[one].fingerprint, facts[one].standing) in placed}
     return [match for match in living if match.id not in said_elsewhere]
 
 
@@ -245,11 +245,12 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     # Whoever changed one of them since has said something else.
     again = [other for other in others if other.text == memory.text]
     if not asked.explain:
-        return told(memory, asked.now, again=again)
+        return told(memory, asked.now, again=again, as_of=asked.as_of)
     total = sum(match.parts.values())
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
     standing = round(match.score / total, 3) if total else 1.0
-    return told(memory, asked.now, {"score": round(match.score, 3), **parts, "standing": standing}, again)
+    explained = {"score": round(match.score, 3), **parts, "standing": standing}
+    return told(memory, asked.now, explained, again, as_of=asked.as_of)
 
 
 def _is_below(memory: KnownMemory, topic: str | None) -> bool:

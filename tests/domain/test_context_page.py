@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from mcp_memory_server.domain.answers import Status, reply_text
 from mcp_memory_server.domain.context import ContextPage, write_page
-from mcp_memory_server.domain.facts import Source, learn
+from mcp_memory_server.domain.facts import Source
+from mcp_memory_server.domain.learning import learn
 from mcp_memory_server.domain.memories import KnownMemory, from_fact
 from tests.domain.generated import budgets, count, memories, thorough
 from tests.domain.samples import CITY, DAY, NOON, fact, inferred, known_fact, known_preference
@@ -61,7 +62,7 @@ def test_a_heading_within_a_topic_a_key_or_a_text_stays_within_its_line(forgery:
 
 def test_the_page_has_a_section_for_each_kind() -> None:
     bern = fact("Lives in Bern")
-    candidate = from_fact(learn(inferred("Lives in Basel"), NOON, current=bern).fact)
+    candidate = from_fact(learn(inferred("Lives in Basel"), NOON, known=[bern]).fact)
 
     written = page([known_preference("tone", "brief"), from_fact(bern), candidate])
 

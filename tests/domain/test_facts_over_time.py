@@ -17,8 +17,8 @@ from mcp_memory_server.domain.facts import (
     confidence_at,
     ended,
     held_at,
-    learn,
 )
+from mcp_memory_server.domain.learning import learn
 from mcp_memory_server.errors import InvalidRequestError
 from tests.domain.samples import CITY, DAY, NOON, fact
 
@@ -30,7 +30,7 @@ permanences = st.sampled_from(Permanence)
 def test_confidence_never_rises_with_time(
     permanence: Permanence, sure: float, one: timedelta, other: timedelta
 ) -> None:
-    known = fact(permanence=permanence, confidence=sure)
+    known = replace(fact(confidence=sure), permanence=permanence)
 
     earlier, later = (confidence_at(known, NOON + age) for age in sorted((one, other)))
 
@@ -47,7 +47,7 @@ def test_what_is_permanent_stays_as_sure_as_it_was(age: timedelta) -> None:
 def test_the_less_permanent_fades_faster() -> None:
     order = [Permanence.PERMANENT, Permanence.DURABLE, Permanence.INFERRED, Permanence.TRANSIENT]
 
-    left = [confidence_at(fact(permanence=permanence), NOON + 7 * DAY) for permanence in order]
+    left = [confidence_at(replace(fact(), permanence=permanence), NOON + 7 * DAY) for permanence in order]
 
     assert left == sorted(left, reverse=True)
     assert len(set(left)) == len(left)
@@ -78,8 +78,9 @@ def test_history_has_one_fact_at_a_time_however_the_clock_jumps(
     for number, (jump, age) in enumerate(steps):
         now = NOON + jump
         said_at = None if age is None else now + age
-        learning = learn(Statement(f"City number {number}", topic=CITY, said_at=said_at), now, current=current)
-        history += [learning.superseded] if learning.superseded else []
+        known = [] if current is None else [current]
+        learning = learn(Statement(f"City number {number}", topic=CITY, said_at=said_at), now, known=known)
+        history += learning.superseded
         current = learning.stands or learning.fact  # old text stands only beside what is newer
     assert current is not None
 
@@ -126,8 +127,19 @@ def test_a_time_that_ends_before_it_begins_is_refused() -> None:
         Statement("Ana lives in Bern", since=date(2026, 3, 2), until=date(2026, 3, 1))
 
 
-def test_a_transient_fact_lives_for_two_weeks_unless_told_otherwise() -> None:
-    assert fact(permanence=Permanence.TRANSIENT).expires_at == NOON + 14 * DAY
+def test_a_transient_fact_is_true_for_two_weeks_and_stays_as_history() -> None:
+    travels = fact("Ana travels", permanence=Permanence.TRANSIENT)
+
+    assert travels.expires_at is None
+    assert [travels.is_over(NOON + days * DAY) for days in (0, 13, 14)] == [False, False, True]
+    assert travels.last_day == date(2026, 3, 15)
+
+
+def test_a_transient_fact_is_true_until_its_last_day_however_far_that_is() -> None:
+    travels = learn(Statement("Ana travels", permanence=Permanence.TRANSIENT, until=date(2026, 9, 1)), NOON).fact
+
+    assert not travels.is_over(NOON + 180 * DAY)
+    assert travels.is_over(datetime(2026, 9, 2, tzinfo=UTC))
 
 
 def test_an_expiry_makes_a_fact_transient() -> None:
@@ -137,23 +149,18 @@ def test_an_expiry_makes_a_fact_transient() -> None:
 
 
 @pytest.mark.parametrize("life", [timedelta(), -DAY, 30 * DAY + timedelta(seconds=1)])
-def test_a_transient_fact_that_is_over_or_lives_too_long_is_refused(life: timedelta) -> None:
+def test_what_is_to_be_removed_at_once_or_too_late_is_refused(life: timedelta) -> None:
     with pytest.raises(InvalidRequestError, match="at most 30 days"):
         learn(Statement("Travels to Rome", expires_at=NOON + life), NOON)
 
 
-def test_a_transient_fact_may_live_for_thirty_days() -> None:
-    assert learn(Statement("Travels to Rome", expires_at=NOON + 30 * DAY), NOON).fact.expires_at == NOON + 30 * DAY
-
-
-def test_old_text_about_something_transient_is_refused_when_it_is_over() -> None:
+def test_old_text_about_something_transient_is_history_from_the_start() -> None:
     old = Statement("Travels to Rome", permanence=Permanence.TRANSIENT, said_at=NOON - 15 * DAY)
 
-    with pytest.raises(InvalidRequestError):
-        learn(old, NOON)
+    assert learn(old, NOON).fact.is_over(NOON)
 
 
-@pytest.mark.parametrize("permanence", [Permanence.PERMANENT, Permanence.DURABLE, Permanence.INFERRED])
+@pytest.mark.parametrize("permanence", [Permanence.PERMANENT, Permanence.DURABLE])
 def test_only_a_transient_fact_expires(permanence: Permanence) -> None:
     assert fact(permanence=permanence).expires_at is None
     with pytest.raises(InvalidRequestError, match="does not expire"):
@@ -163,7 +170,7 @@ def test_only_a_transient_fact_expires(permanence: Permanence) -> None:
 def test_a_transient_fact_that_turns_out_durable_no_longer_expires() -> None:
     known = fact("Lives in Bern", permanence=Permanence.TRANSIENT)
 
-    learning = learn(Statement("Lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, current=known)
+    learning = learn(Statement("Lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, known=[known])
 
     assert (learning.fact.permanence, learning.fact.expires_at) == (Permanence.DURABLE, None)
 
@@ -183,6 +190,6 @@ def test_an_inference_may_be_given_the_life_of_a_durable_fact() -> None:
 def test_old_text_does_not_replace_what_was_said_later() -> None:
     bern = learn(Statement("Anna lives in Bern", topic=CITY, said_at=NOON - DAY), NOON).fact
 
-    learning = learn(Statement("Anna lives in Basel", topic=CITY, said_at=NOON - 100 * DAY), NOON, current=bern)
+    learning = learn(Statement("Anna lives in Basel", topic=CITY, said_at=NOON - 100 * DAY), NOON, known=[bern])
 
     assert (learning.outcome, learning.stands) == (Outcome.CANDIDATE, bern)
