@@ -38,9 +38,9 @@ async def fill(memory: Memory, owner: Scope, clock: FakeClock) -> None:
     """Store at least one memory of every kind."""
     hidden = await memory.facts.learn(owner, Statement("Has a secret"))
     for text in ("Lives in Bern", "Lives in Basel"):
-        await memory.facts.learn(owner, Statement(text, topic="home/city #1", session_id="s1", turn_id="t1"))
+        await memory.facts.learn(owner, Statement(text, topic="home #1/city", session_id="s1", turn_id="t1"))
         clock.advance(timedelta(seconds=1.5))
-    await memory.facts.learn(owner, Statement("Lives in Chur", topic="home/city #1", source=Source.INFERRED))
+    await memory.facts.learn(owner, Statement("Lives in Chur", topic="home #1/city", source=Source.INFERRED))
     await memory.facts.learn(owner, Statement("東京 🦊\nline two"))
     await memory.facts.learn(owner, Statement("Travels to Rome", permanence=Permanence.TRANSIENT))
     await memory.preferences.set(owner, "tone#~/%", "brief", set_by=SetBy.DEFAULT)
@@ -48,7 +48,7 @@ async def fill(memory: Memory, owner: Scope, clock: FakeClock) -> None:
     await memory.notes.add(owner, NoteKind.PATTERN, "asks at night")
     await memory.erasure.forget(owner, hidden.fact.id)
     later_release = {"text": "of a later release", "mood": {"raw": b"\x00\xff", "n": [1, None, 0.5]}}
-    await memory.table.put(Put(keys.fact_key(owner, "later", ""), {**later_release, "topic": "later"}))
+    await memory.table.put(Put(keys.legacy_fact_key(owner, "later"), {**later_release, "topic": "later"}))
 
 
 async def test_an_import_into_another_file_is_equal(
@@ -72,7 +72,7 @@ async def test_an_import_for_another_user_is_equal_and_belongs_to_that_user(
     await memory.erasure.forget_user(anna)
 
     assert await memories(memory, anna) == []
-    assert [fact.text for fact in await memory.facts.history(BEN, "home/city #1")] == [
+    assert [fact.text for fact in await memory.facts.history(BEN, "home #1/city")] == [
         "Lives in Bern",
         "Lives in Basel",
     ]

@@ -11,6 +11,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ForgottenError, NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys
+from mcp_memory_server.services.erasure import Forgotten
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
@@ -110,10 +111,42 @@ async def test_a_statement_is_forgotten_with_all_its_repetitions(memory: Memory,
     await memory.facts.learn(anna, Statement("Lives in Bern"))
     fact = (await memory.facts.learn(anna, BERN)).fact
 
+    await memory.table.put(Put(keys.legacy_fact_key(anna, CITY), {"text": "lives in BERN", "topic": CITY}))
+
     forgotten = await memory.erasure.forget(anna, fact.id)
 
-    assert forgotten.removed == 2
+    assert forgotten == Forgotten(fact.id, "Lives in Bern", removed=2)
     assert await memory.facts.all(anna) == []
+
+
+async def test_forgetting_tells_what_was_removed_and_how_many_earlier_versions(memory: Memory, anna: Scope) -> None:
+    for text in ("Lives in Bern", "Lives in Basel", "Lives in Chur"):
+        fact = (await memory.facts.learn(anna, Statement(text, topic=CITY))).fact
+
+    forgotten = await memory.erasure.forget(anna, fact.id)
+
+    assert forgotten == Forgotten(fact.id, "Lives in Chur", removed=3, earlier_versions=2)
+    assert await memory.facts.all(anna, past=True) == []
+
+
+async def test_other_facts_of_the_topic_are_not_forgotten_along(memory: Memory, anna: Scope) -> None:
+    nuts = (await memory.facts.learn(anna, Statement("Is allergic to nuts", topic="health/allergies"))).fact
+    await memory.facts.learn(anna, Statement("Is allergic to milk", topic="health/allergies"))
+
+    await memory.erasure.forget(anna, nuts.id)
+
+    assert [fact.text for fact in await memory.facts.all(anna)] == ["Is allergic to milk"]
+
+
+async def test_what_a_fact_without_a_topic_took_the_place_of_goes_with_it(memory: Memory, anna: Scope) -> None:
+    cat = (await memory.facts.learn(anna, Statement("Has a cat"))).fact
+    dog = (await memory.facts.learn(anna, Statement("Has a dog"), replaces=cat.id)).fact
+
+    await memory.erasure.forget(anna, dog.id)
+
+    assert await memory.facts.all(anna, past=True) == []
+    with pytest.raises(ForgottenError):
+        await memory.facts.learn(anna, Statement("Has a cat"))
 
 
 async def test_a_preference_is_forgotten_and_may_be_set_again(memory: Memory, anna: Scope) -> None:
