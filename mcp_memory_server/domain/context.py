@@ -11,7 +11,7 @@ from mcp_memory_server.domain.memories import Kind, KnownMemory, confidence
 from mcp_memory_server.domain.memory_ids import short_id
 from mcp_memory_server.domain.page_order import Entry, Section
 from mcp_memory_server.domain.recall_places import LONGEST_CURSOR, Place
-from mcp_memory_server.domain.text import ever_shorter, one_line, shortened
+from mcp_memory_server.domain.text import ever_shorter, fingerprint, one_line, shortened
 from mcp_memory_server.domain.turns import Turn
 
 UNSURE_BELOW = 0.5
@@ -156,7 +156,7 @@ class _Writer:
         return line if self._count(line) + _LINE_BREAK <= room else None
 
     def _with(self, lines: Sequence[tuple[Entry, str]], topics: str = "") -> ContextPage:
-        last = lines[-1][0].memory.id
+        last = _place_name(lines[-1][0].memory)
         left = self._left - len(lines)
         page = replace(self._blank(), text=self._text(lines, topics), more=left)
         return replace(page, cursor=self._cursor(len(lines), last)) if left else page
@@ -221,7 +221,7 @@ def _candidates(content: PageContent, max_tokens: int) -> tuple[list[Entry], int
     """Return the entries of which a page may hold some, how many were told before, and how many are left to be told."""
     most = most_entries(content.start, max_tokens)
     found = list(islice(content.entries, most))
-    start = content.start.start([entry.memory.id for entry in found]) if content.start.last is not None else 0
+    start = content.start.start([_place_name(entry.memory) for entry in found]) if content.start.last is not None else 0
     is_all = len(found) < most
     left = len(found) - start if is_all else max(content.total - start, len(found) - start)
     return found[start:], start, left
@@ -243,6 +243,11 @@ def _group(head: str, below: Sequence[str], topics: Mapping[str, int]) -> str:
         return head
     names = f"{head}/{below[0]}" if len(below) == 1 else f"{head}/{{{', '.join(below)}}}"
     return f"{head}, {names}" if head in topics else names
+
+
+def _place_name(memory: KnownMemory) -> str:
+    """Return by what a cursor names the memory that was told last: keys of preferences may be long, or anything."""
+    return memory.id if memory.fact is not None else fingerprint(memory.id)
 
 
 def _with_talk(page: str, talk: str) -> str:

@@ -46,60 +46,61 @@ def _set(words: str) -> frozenset[str]:
 _TOPICS: dict[Essential, frozenset[str]] = {
     Essential.NAME: _set(
         "name full_name fullname first_name nickname birthday birthdate birth_date date_of_birth age pronouns "
-        "vorname geburtstag geburtsdatum nombre cumpleaños nome aniversário nom prénom anniversaire compleanno "
-        "名前 氏名 誕生日 生年月日 姓名 名字 生日"
+        "vorname geburtstag geburtsdatum nombre cumpleaños nome aniversário nom prénom anniversaire "
+        "compleanno 名前 氏名 誕生日 生年月日 姓名 名字 生日"
     ),
     Essential.HOME: _set(
-        "city residence address home_city hometown wohnort adresse stadt ciudad domicilio dirección cidade endereço "
-        "morada ville domicile città indirizzo residenza 住所 居住地 住址 城市"
+        "city residence address home_city hometown wohnort adresse stadt ciudad domicilio dirección cidade "
+        "endereço morada ville domicile città indirizzo residenza 住所 居住地 住址 城市"
     ),
     Essential.WORK: _set(
-        "employer job occupation profession company job_title beruf arbeitgeber profesión empleo empleador profissão "
-        "emprego empregador métier emploi employeur professione lavoro 勤務先 職業 职业 雇主 公司"
+        "employer job occupation profession company job_title beruf arbeitgeber profesión empleo empleador "
+        "profissão emprego empregador métier emploi employeur professione lavoro 勤務先 職業 职业 雇主 公司"
     ),
     Essential.HOUSEHOLD: _set(
-        "spouse husband wife partner children kids household marriage ehemann ehefrau ehepartner kinder haushalt "
-        "marido esposa esposo pareja hijos cônjuge filhos conjoint mari femme enfants marito moglie figli "
-        "配偶者 夫 妻 子供 子ども 家庭 丈夫 妻子 孩子"
+        "spouse husband wife partner children kids household marriage ehemann ehefrau ehepartner kinder "
+        "haushalt marido esposa esposo pareja hijos cônjuge filhos conjoint mari femme enfants marito moglie "
+        "figli 配偶者 夫 妻 子供 子ども 家庭 丈夫 妻子 孩子"
     ),
     Essential.REACTION: _set(
         "allergy allergies intolerance intolerances allergie allergien unverträglichkeit alergia alergias "
         "intolerancia intolerancias intolerâncias intolérances allergia intolleranze アレルギー 过敏 過敏"
     ),
     Essential.CONDITION: _set(
-        "diet dietary medication medications medicine conditions diagnosis disability pregnancy ernährung diät "
-        "medikamente medikation dieta medicación medicamentos medicação régime médicaments farmaci medicine 食事制限 薬 "
-        "饮食 药物"
+        "diet dietary medication medications medicine conditions diagnosis disability pregnancy ernährung "
+        "diät medikamente medikation dieta medicación medicamentos medicação régime médicaments farmaci "
+        "medicine 食事制限 薬 饮食 药物"
     ),
     Essential.HEALTH: _set("health medical gesundheit salud saúde santé salute 健康 医療 医疗"),
     Essential.HOME_MORE: _set(
-        "home housing house living accommodation wohnen wohnung zuhause hogar vivienda casa moradia maison logement "
-        "abitazione alloggio 住まい 住居 家 住房"
+        "home housing house living accommodation wohnen wohnung zuhause hogar vivienda casa moradia maison "
+        "logement abitazione alloggio 住まい 住居 家 住房"
     ),
     Essential.WORK_MORE: _set(
-        "work career business education studies study school university arbeit studium ausbildung trabajo carrera "
-        "estudios trabalho estudos travail études lavori studi 仕事 学業 学校 大学 工作 学习 事业"
+        "work career business education studies study school university arbeit studium ausbildung trabajo "
+        "carrera estudios trabalho estudos travail études lavori studi 仕事 学業 学校 大学 工作 学习 事业"
     ),
     Essential.MANNER: _set(
-        "assistant style communication response_style response_format answer_style assistent stil asistente estilo "
-        "assistente assistant_style réponse アシスタント 文体 助手 回答"
+        "assistant style communication response_style response_format answer_style assistent stil asistente "
+        "estilo assistente assistant_style réponse アシスタント 文体 助手 回答"
     ),
 }
 _OTHERS_TOPICS = _set("family familie familia família famille famiglia 家族 家人 pets pet haustiere mascotas friends")
 
 # Whole words and beginnings of words. A trailing * marks a beginning; the longest has seven letters.
 _REACTION = _set(
-    "allerg* alerg* anaphyl* anafil* epipen intoleran* intoléran* intolle* unvertr* coeliac* celiac* zöliak* celíac* "
-    "celiaqu* celíaq* coeliaq* cœliaq* celiac* celiach* lactose laktose lattosio gluten* urticaria hives nesselsucht"
+    "allerg* alerg* anaphyl* anafil* epipen intoleran* intoléran* intolle* unvertr* coeliac* celiac* "
+    "zöliak* celíac* celiaqu* celíaq* coeliaq* cœliaq* celiac* celiach* lactose laktose lattosio gluten* "
+    "urticaria hives nesselsucht"
 )
 _REACTION_SIGNS = ("アレルギー", "アナフィラキシー", "不耐", "过敏", "過敏", "エピペン", "グルテン")
 _CONDITION = _set(
-    "vegetar* vegan* végétar* végan* kosher koscher halal halāl pescat* diabet* diabèt* asthma* asma asmát* epilep* "
-    "épilep* migrain* migrän* migrañ* enxaquec* emicran* hypert* hipert* ipertens* bluthoch* pregnan* schwang* embaraz* "
-    "grávid* gravid* enceint* incint* insulin* insulina thyroid* schildd* tiroid* tireoid* thyroïd* ipotiro* "
-    "pacemaker* herzschr* marcapas* inhaler* inhalat* medicat* medikam* medicam* médicam* farmaco farmaci "
-    "antidepress* blutverd* anticoag* wheelch* rollstuhl* dialys* dialis* arthrit* artrit* chemo* levothyr* metform* "
-    "depressi* demenz* dement*"
+    "vegetar* vegan* végétar* végan* kosher koscher halal halāl pescat* diabet* diabèt* asthma* asma "
+    "asmát* epilep* épilep* migrain* migrän* migrañ* enxaquec* emicran* hypert* hipert* ipertens* "
+    "bluthoch* pregnan* schwang* embaraz* grávid* gravid* enceint* incint* insulin* insulina thyroid* "
+    "schildd* tiroid* tireoid* thyroïd* ipotiro* pacemaker* herzschr* marcapas* inhaler* inhalat* "
+    "medicat* medikam* medicam* médicam* farmaco farmaci antidepress* blutverd* anticoag* wheelch* "
+    "rollstuhl* dialys* dialis* arthrit* artrit* chemo* levothyr* metform* depressi* demenz* dement*"
 )
 _CONDITION_SIGNS = (
     "菜食", "ベジタリアン", "ヴィーガン", "糖尿", "喘息", "ぜんそく", "高血圧", "妊娠", "偏頭痛", "てんかん", "服用",
@@ -108,31 +109,34 @@ _CONDITION_SIGNS = (
 )  # fmt: skip
 # Words that occur in many sentences, with what makes them one of these.
 _CONDITION_FORM = re.compile(
-    r"\b(?:does(?: not|n['’]t)|do(?: not|n['’]t)|can(?:not|['’]t)|never) (?:eat|drink|touch)s?\b(?!.{0,12}\b(?:alone|out|late)\b)"
+    r"\b(?:does(?: not|n't)|do(?: not|n't)|can(?:not|'t)|never) (?:eat|drink|touch)s?\b(?!.{0,12}\b(?:alone|out|late)\b)"
     r"|\bmust (?:never|not) (?:be given|have|take|eat|drink|get)\b|\bnever (?:be given|give)\b"
     r"|\bis expecting\b.{0,20}\b(?:child|baby|twins|girl|boy)\b"
-    r"|\b(?:isst|trinkt) (?:kein|nie|weder)|\b(?:isst|trinkt)\b.{0,25}\b(?:nicht|nie)\b|\bverträgt\b.{0,25}\b(?:kein|nicht)"
-    r"|\bdarf (?:kein|nie|nicht)\w* .{0,40}\b(?:essen|trinken|nehmen|bekommen)\b"
-    r"|\b(?:no (?:puede |debe )?(?:come|comer|bebe|beber|tomar))\b|\b(?:não (?:pode |deve )?(?:come|comer|bebe|beber|tomar))\b"
+    r"|\b(?:isst|trinkt) (?:kein|nie|weder)|\b(?:isst|trinkt)\b.{0,25}\b(?:nicht|nie)\b"
+    r"|\bverträgt\b.{0,25}\b(?:kein|nicht)|\bdarf (?:kein|nie|nicht)\w* .{0,40}\b(?:essen|trinken|nehmen|bekommen)\b"
+    r"|\bno (?:puede |debe )?(?:come|comer|bebe|beber|tomar)\b|\bnão (?:pode |deve )?(?:come|comer|bebe|beber|tomar)\b"
     r"|\bne (?:mange|boit|supporte|peut pas manger|doit jamais)\b|\bnon (?:mangia|beve|può mangiare|deve mai|tollera)\b"
     r"|\b\d+(?:[.,]\d+)? ?(?:mg|mcg|µg|μg)\b",
     re.IGNORECASE,
 )
 _CONDITION_HINTS = _set(
-    "eat eats drink drinks touch touches must never expecting isst trinkt verträgt darf come comer bebe beber tomar mange "
-    "boit supporte manger doit mangia beve mangiare deve tollera mg mcg µg μg"
+    "eat eats drink drinks touch touches must never expecting isst trinkt verträgt darf come comer bebe "
+    "beber tomar mange boit supporte manger doit mangia beve mangiare deve tollera mg mcg µg μg"
 )
 
 _NAME_FORM = re.compile(
-    r"^(?:the )?(?:user|he|she) turns \d+ (?:on|in)\b|^(?:the )?(?:user|my|his|her|their)(?:['’]s)? (?:full |first |last |real )?name\b|^(?:the )?user (?:is called|goes by|prefers to be called)\b"
-    r"|^(?:der |die )?(?:be)?nutzer(?:in)? heißt\b|^(?:el |la )?usuari[oa] se llama\b|^[oa] (?:usuári[oa]|utilizador)\w* (?:se )?chama"
-    r"|^l['’]utilisat\w+ s['’]appelle\b|^l['’]utente si chiama\b"
-    r"|\b(?:was born (?:on|in)|geboren am|nació el|nasceu em|est née? le|è nat[oa] il)\b|\b(?:his|her|their|user['’]s) birthday\b",
+    r"^(?:the )?(?:user|he|she) turns \d+ (?:on|in)\b|^(?:the )?user (?:is called|goes by|prefers to be called)\b"
+    r"|^(?:the )?(?:user|my|his|her|their)(?:'s)? (?:full |first |last |real )?name\b"
+    r"|^(?:der |die )?(?:be)?nutzer(?:in)? heißt\b|^(?:el |la )?usuari[oa] se llama\b"
+    r"|^[oa] (?:usuári[oa]|utilizador)\w* (?:se )?chama|^l'utilisat\w+ s'appelle\b|^l'utente si chiama\b"
+    r"|\b(?:was born (?:on|in)|geboren am|nació el|nasceu em|est née? le|è nat[oa] il)\b"
+    r"|\b(?:his|her|their|user's) birthday\b",
     re.IGNORECASE,
 )
 _NAME_SIGNS = ("ユーザーの名前", "本名は", "用户叫", "用户的名字", "用户姓名", "生まれ", "出生于")
 _NAME_HINTS = _set(
-    "turns name called goes heißt llama chama appelle chiama born birthday geboren nació nasceu née né nata nato prefers"
+    "turns name called goes heißt llama chama appelle chiama born birthday geboren nació nasceu née né "
+    "nata nato prefers"
 )
 _HOME_FORM = re.compile(
     r"\b(?:lives?|living|resid\w+|is based|moved|relocated) (?:alone |together |with .{1,25} )?(?:in|to|near|at)\b"
@@ -143,14 +147,15 @@ _HOME_FORM = re.compile(
 )
 _HOME_SIGNS = ("住んで", "暮らし", "在住", "住在", "居住在", "定居")
 _HOME_HINTS = _set(
-    "live lives living reside resides residing based moved relocated rent rents own owns wohnt wohnen lebt leben vive "
-    "viven mora moram habite habitent vit abita abitano vivono"
+    "live lives living reside resides residing based moved relocated rent rents own owns wohnt wohnen "
+    "lebt leben vive viven mora moram habite habitent vit abita abitano vivono"
 )
 _PROFESSIONS = _set(
-    "engineer developer programmer teacher nurse doctor physician lawyer designer manager consultant student professor "
-    "scientist researcher accountant journalist writer chef cook baker electrician carpenter plumber mechanic driver "
-    "pilot architect dentist pharmacist therapist vet veterinarian librarian analyst founder cofounder cto ceo director "
-    "officer farmer musician photographer translator editor surgeon midwife gardener painter retired"
+    "engineer developer programmer teacher nurse doctor physician lawyer designer manager consultant "
+    "student professor scientist researcher accountant journalist writer chef cook baker electrician "
+    "carpenter plumber mechanic driver pilot architect dentist pharmacist therapist vet veterinarian "
+    "librarian analyst founder cofounder cto ceo director officer farmer musician photographer translator "
+    "editor surgeon midwife gardener painter retired"
 )
 _WORK_FORM = re.compile(
     r"\b(?:works?|working|worked since|is employed) (?:full[- ]time |part[- ]time |remotely )?(?:as|at|for)\b"
@@ -162,48 +167,36 @@ _WORK_FORM = re.compile(
 )
 _WORK_SIGNS = ("勤務", "働いて", "勤めて", "として働", "工作", "任职", "上班", "就职")
 _WORK_HINTS = _PROFESSIONS | _set(
-    "work works working worked employed beruf rente arbeitet arbeiten trabaja trabalha travaille lavora retraité "
-    "retraitée jubilado jubilada aposentado aposentada pensione"
+    "work works working worked employed beruf rente arbeitet arbeiten trabaja trabalha travaille lavora "
+    "retraité retraitée jubilado jubilada aposentado aposentada pensione"
 )
 _HOUSEHOLD = _set(
-    "husband wife spouse fiancé fiancée fiance married son sons daughter daughters child children kid kids twins "
-    "ehemann ehefrau verheiratet sohn söhne tochter töchter kind kinder zwillinge marido esposa esposo mujer hijo hija "
-    "hijos hijas casado casada filho filha filhos filhas mari femme épouse époux fils fille enfant enfants marié mariée "
-    "marito moglie figlio figlia figli sposato sposata boyfriend girlfriend freundin lebensgefährte lebensgefährtin"
+    "husband wife spouse fiancé fiancée fiance married son sons daughter daughters child children kid "
+    "kids twins ehemann ehefrau verheiratet sohn söhne tochter töchter kind kinder zwillinge marido "
+    "esposa esposo mujer hijo hija hijos hijas casado casada filho filha filhos filhas mari femme épouse "
+    "époux fils fille enfant enfants marié mariée marito moglie figlio figlia figli sposato sposata "
+    "boyfriend girlfriend freundin lebensgefährte lebensgefährtin"
 )
 _HOUSEHOLD_SIGNS = (
-    "夫",
-    "妻",
-    "息子",
-    "娘",
-    "子ども",
-    "子供",
-    "結婚",
-    "丈夫",
-    "妻子",
-    "老公",
-    "老婆",
-    "儿子",
-    "女儿",
-    "孩子",
-    "结婚",
-)
+    "夫", "妻", "息子", "娘", "子ども", "子供", "結婚", "丈夫", "妻子", "老公", "老婆", "儿子", "女儿", "孩子", "结婚",
+)  # fmt: skip
 _NOT_HOUSEHOLD_SIGNS = ("大丈夫", "夫人", "工夫", "夫妇")
 
 # Somebody or something else than the user.
 _OTHERS = _set(
-    "mother father mom mum dad parents brother sister siblings cousin aunt uncle nephew niece grandmother grandfather "
-    "grandparents grandson granddaughter friend friends colleague coworker boss neighbour neighbor roommate ex cat dog "
-    "dogs cats pet puppy kitten horse rabbit parrot hamster goddaughter godson in-laws "
-    "mutter vater eltern bruder schwester geschwister cousine tante onkel neffe nichte oma opa großmutter großvater enkel "
-    "enkelin freund kollege kollegin chef chefin nachbar nachbarin katze kater hund hündin dackel pferd "
-    "madre padre padres hermano hermana primo prima tía tío abuelo abuela amigo amiga colega jefe vecino vecina gato gata "
-    "perro perra mãe pai pais irmão irmã tia tio avó avô vizinho vizinha cachorro cadela mère père frère sœur soeur parents "
-    "ami amie collègue voisin voisine chat chatte chien chienne fratello sorella nonno nonna zio zia amico amica cane"
+    "mother father mom mum dad parents brother sister siblings cousin aunt uncle nephew niece grandmother "
+    "grandfather grandparents grandson granddaughter friend friends colleague coworker boss neighbour "
+    "neighbor roommate ex cat dog dogs cats pet puppy kitten horse rabbit parrot hamster goddaughter "
+    "godson in-laws mutter vater eltern bruder schwester geschwister cousine tante onkel neffe nichte oma "
+    "opa großmutter großvater enkel enkelin freund kollege kollegin chef chefin nachbar nachbarin katze "
+    "kater hund hündin dackel pferd madre padre padres hermano hermana primo prima tía tío abuelo abuela "
+    "amigo amiga colega jefe vecino vecina gato gata perro perra mãe pai pais irmão irmã tia tio avó avô "
+    "vizinho vizinha cachorro cadela mère père frère sœur soeur parents ami amie collègue voisin voisine "
+    "chat chatte chien chienne fratello sorella nonno nonna zio zia amico amica cane"
 ) | (_HOUSEHOLD - _set("married verheiratet casado casada marié mariée sposato sposata"))
 _OTHERS_SIGNS = (
-    "母", "父", "兄", "弟", "姉", "妹", "祖", "両親", "友", "同僚", "上司", "猫", "犬", "妈", "爸", "哥", "姐", "朋友", "同事", "狗",
-    *_HOUSEHOLD_SIGNS,
+    "母", "父", "兄", "弟", "姉", "妹", "祖", "両親", "友", "同僚", "上司", "猫", "犬",
+    "妈", "爸", "哥", "姐", "朋友", "同事", "狗", *_HOUSEHOLD_SIGNS,
 )  # fmt: skip
 # "His editor is Ines" tells of the editor, "her name is Ines" of the user.
 _POSSESSIVES = _set("his her their my seine seiner sein ihre ihr su sus sua seu son sa ses suo")
@@ -212,6 +205,7 @@ _POSSESSIVES = _set("his her their my seine seiner sein ihre ihr su sus sua seu 
 def essential_of(topic: str | None, text: str) -> Essential | None:
     """Return what a fact tells that a conversation must not begin without; None if it is nothing of the kind."""
     parts = _NOTHING if topic is None else frozenset(topic.casefold().replace(" ", "_").split("/"))
+    text = text if text.isascii() else text.replace("\u2019", "'")
     words = _WORD.findall(text.casefold())
     has_signs = not text.isascii() and max(text) >= _FIRST_SIGN_WITHOUT_SPACES
     said = _Said(parts, words, frozenset(word[:_GATE] for word in words), text if has_signs else "", text)
@@ -280,9 +274,9 @@ def _person(said: _Said) -> Essential | None:
             return kind
     if not said.is_about_others(_TOPICS_OF_OUTSIDERS):
         for kind, hints, form, marks in _FORMS:
-            if (not hints.isdisjoint(said.words) and form.search(said.text)) or _any(marks, said.signs):
-                if kind is Essential.NAME or _is_told_of_the_user(said, hints):
-                    return kind
+            is_said = (not hints.isdisjoint(said.words) and form.search(said.text)) or _any(marks, said.signs)
+            if is_said and (kind is Essential.NAME or _is_told_of_the_user(said, hints)):
+                return kind
     if _is_household(said):
         return Essential.HOUSEHOLD
     return next((kind for kind in (Essential.HOME_MORE, Essential.WORK_MORE) if said.has_topic(kind)), None)

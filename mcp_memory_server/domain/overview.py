@@ -74,6 +74,8 @@ class Overview:
     ends: list[Moment]
     changes: list[Moment]
     topics: Mapping[str, int]
+    repeated: frozenset[str] = frozenset()
+    """The sort keys of what says the same as another memory, which speaks for both."""
 
     def best(self, *shelves: Shelf) -> Iterator[str]:
         """Yield the sort keys of what stands on these shelves, or on all of them, what is worth most first."""
@@ -87,30 +89,37 @@ class Overview:
         return list(dict.fromkeys(entry.sort_key for entry in self.days[first:last]))
 
     def changed_last(self, most: int) -> list[Moment]:
-        """Return what was saved or ended in one go most recently, the latest first, at most so much."""
+        """Return what was saved or ended in one go most recently, the latest first.
+
+        Nothing if that is everything, or more than so much: then it says nothing of what was last.
+        """
         found: list[Moment] = []
         for entry in islice(reversed(self.changes), most):
             if found and (found[0].at - entry.at > timedelta(days=1) or found[-1].at - entry.at > PAUSE):
                 break
             found.append(entry)
-        return found
+        return found if len(found) < min(most, len(self.changes)) else []
 
     def count_at(self, now: datetime) -> int:
         """Return how many memories are current, as far as their ends tell."""
-        return sum(map(len, self.shelves.values())) - bisect_right(self.ends, now, key=lambda entry: entry.at)
+        return (
+            sum(map(len, self.shelves.values()))
+            - len(self.repeated)
+            - bisect_right(self.ends, now, key=lambda entry: entry.at)
+        )
 
 
 def overview_at(known: Known, now: datetime) -> Overview:
     """Return the overview of what is known, worked out now if there is none of today."""
     if not is_ready(known, now):
-        known.overviews[:] = [overview_of(known.by_key, _day(now))]
+        known.overviews[:] = [overview_of(known.by_key, _day(now), known.repeated)]
     return known.overviews[0]
 
 
 def best_first(known: Known, now: datetime) -> list[KnownMemory]:
     """Return the memories in the order in which they are worth knowing without a question, and no history."""
-    places = overview_at(known, now).best()
-    return current((known.by_key[sk] for sk in places if sk not in known.repeated), now)
+    overview = overview_at(known, now)
+    return current((known.by_key[sk] for sk in overview.best() if sk not in overview.repeated), now)
 
 
 def is_ready(known: Known, now: datetime) -> bool:
@@ -118,7 +127,7 @@ def is_ready(known: Known, now: datetime) -> bool:
     return bool(known.overviews) and known.overviews[0].as_of == _day(now)
 
 
-def overview_of(rows: Mapping[str, KnownMemory], as_of: datetime) -> Overview:
+def overview_of(rows: Mapping[str, KnownMemory], as_of: datetime, repeated: frozenset[str] = frozenset()) -> Overview:
     """Return the overview of these memories."""
     shelves: defaultdict[Shelf, list[Place]] = defaultdict(list)
     days, ends, changes = list[Day](), list[Moment](), list[Moment]()
@@ -135,18 +144,16 @@ def overview_of(rows: Mapping[str, KnownMemory], as_of: datetime) -> Overview:
             changes.append(Moment(traits.changed, sk))
     for places in (*shelves.values(), days, ends, changes):
         places.sort()
-    return Overview(as_of, shelves, days, ends, changes, topics)
+    return Overview(as_of, shelves, days, ends, changes, topics, repeated)
 
 
-def updated(
-    overview: Overview,
-    gone: Mapping[str, KnownMemory],
-    new: Mapping[str, KnownMemory],
-    rows: Mapping[str, KnownMemory],
-) -> Overview:
-    """Return the overview of these rows, after some have gone from it and some are new, in it or in their place."""
-    if len(gone) + len(new) > REBUILT_FROM:
-        return overview_of(rows, overview.as_of)
+def updated(overview: Overview, gone: Mapping[str, KnownMemory], new: Mapping[str, KnownMemory]) -> Overview | None:
+    """Return the overview of these rows, after some have gone from it and some are new, in it or in their place.
+
+    None if it has to be worked out anew: very much was changed, or something that spoke for others may have gone.
+    """
+    if len(gone) + len(new) > REBUILT_FROM or (overview.repeated and not gone.keys() <= new.keys()):
+        return None
     draft = _Draft(overview)
     for sk, memory in gone.items():
         draft.take_out(sk, memory)
@@ -159,7 +166,7 @@ class _Draft:
     """Copies of an overview's lists, made when they are first changed."""
 
     def __init__(self, overview: Overview) -> None:
-        self._as_of = overview.as_of
+        self._as_of, self._repeated = overview.as_of, overview.repeated
         self._shelves = dict(overview.shelves)
         self._copied: set[Shelf] = set()
         self._days, self._ends, self._changes = list(overview.days), list(overview.ends), list(overview.changes)
@@ -194,7 +201,8 @@ class _Draft:
             _remove(self._changes, Moment(traits.changed, sk))
 
     def done(self) -> Overview:
-        return Overview(self._as_of, self._shelves, self._days, self._ends, self._changes, self._topics)
+        places = self._shelves, self._days, self._ends, self._changes
+        return Overview(self._as_of, *places, self._topics, self._repeated)
 
     def _shelf(self, shelf: Shelf) -> list[Place]:
         if shelf not in self._copied:

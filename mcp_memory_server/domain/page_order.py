@@ -17,6 +17,8 @@ from mcp_memory_server.domain.overview import Overview
 from mcp_memory_server.domain.upcoming import due
 
 MOST_CHANGES = 8
+MOST_IN_ONE_GO = 30
+"""What was saved in one go is told as what was last, unless it was more: then somebody imported it."""
 MOST_UPCOMING = 12
 PLACES_OF_A_SECTION = 40
 """So many of each section take turns. A section of more is rare, and the rest of it comes by its worth."""
@@ -81,7 +83,7 @@ def in_order(
         Section.LAST: shelf.changes() if tells_changes else [],
     }
     rest = (_entry_of(known.by_key[sk]) for sk in chain(relevant, overview.best()) if sk in known.by_key)
-    repeated = frozenset(known.by_key[sk].id for sk in known.repeated)
+    repeated = frozenset(known.by_key[sk].id for sk in overview.repeated)
     yield from _each_once(chain(_in_turns(sections), rest), repeated, now)
 
 
@@ -150,7 +152,7 @@ class _Shelves:
         """Return what was saved or ended last, the latest first; what something took the place of goes with it."""
         changed = [
             self._rows[change.sort_key]
-            for change in self._overview.changed_last(4 * MOST_CHANGES)
+            for change in self._overview.changed_last(MOST_IN_ONE_GO)
             if change.sort_key in self._rows
         ]
         before = {
@@ -163,10 +165,10 @@ class _Shelves:
             fact = memory.fact
             if fact is None:
                 continue
-            if fact.standing is Standing.CURRENT:
+            if memory.kind is Kind.FACT:
                 earlier = before.get(fact.fingerprint) if before else None
                 entries.append(Entry(Section.LAST, memory, "" if earlier is None else f"before: {earlier.text}"))
-            elif fact.standing is Standing.PAST and fact.superseded_by is None:
+            elif memory.kind is Kind.PAST and fact.superseded_by is None:
                 entries.append(Entry(Section.LAST, memory, "no longer true"))
         return entries[:MOST_CHANGES]
 

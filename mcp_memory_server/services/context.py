@@ -127,7 +127,7 @@ class Context:
             tells_changes=last_said is None or _saved_after(overview, last_said),
         )
         entries = list(islice(ordered, most_entries(start, asked.max_tokens)))
-        total = overview.count_at(now) - len(known.repeated)
+        total = overview.count_at(now)
         content = PageContent(entries, total, overview.topics, known.missing, start)
 
         def write(section: str) -> ContextPage:

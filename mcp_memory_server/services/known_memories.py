@@ -236,7 +236,7 @@ def _over(known: Known, changed: set[str], now: Known) -> Known:
     return replace(
         known,
         by_key=memories,
-        overviews=[updated(one, gone, now.by_key, memories) for one in known.overviews],
+        overviews=[one for before in known.overviews if (one := updated(before, gone, now.by_key)) is not None],
         earlier=_earlier(known, changed),
         unreadable=(known.unreadable - changed) | now.unreadable,
         forgotten=(known.forgotten - marks) | now.forgotten,
