@@ -47,7 +47,7 @@ async def test_a_new_fact_is_learned_and_found_again(client: Client) -> None:
             "id": learned["id"],
             "text": "Ana lives in Lisbon.",
             "topic": "personal/location/city",
-            "since": "2026-03-01",
+            "learned": "2026-03-01",
             "confidence": 0.9,
         }
     ]
@@ -134,19 +134,22 @@ async def test_as_of_tells_what_was_true_at_the_end_of_that_day(client: Client, 
     clock.advance(timedelta(days=30))
     await ask(client, "remember_fact", **PORTO)
 
-    assert await recalled(client, "Ana lives", as_of="2026-02-28") == []
+    (before,) = (await ask(client, "recall", query="Ana lives", as_of="2026-02-28"))["memories"]
+    assert (before["text"], before["learned_later"]) == ("Ana lives in Lisbon.", True)
     assert await recalled(client, "Ana lives", as_of="2026-03-01") == ["Ana lives in Lisbon."]
     assert await recalled(client, "Ana lives", as_of="2026-03-31T11:59:59Z") == ["Ana lives in Lisbon."]
     assert await recalled(client, "Ana lives", as_of="2026-03-31") == ["Ana lives in Porto."]
 
 
-async def test_a_transient_fact_is_gone_when_its_time_is_over(client: Client, clock: FakeClock) -> None:
+async def test_a_transient_fact_is_past_when_its_time_is_over(client: Client, clock: FakeClock) -> None:
     await ask(client, "remember_fact", fact="Ana is travelling this week.", permanence="transient")
     assert await recalled(client, "travelling") == ["Ana is travelling this week."]
 
     clock.advance(timedelta(days=15))
 
-    assert await recalled(client, "travelling") == []
+    (found,) = (await ask(client, "recall", query="travelling"))["memories"]
+    assert (found["past"], found["until"]) == (True, "2026-03-15")
+    assert "travelling" not in (await ask(client, "load_context"))["context"]
 
 
 async def test_the_context_of_an_empty_memory_says_that_nothing_is_known(client: Client) -> None:

@@ -31,9 +31,11 @@ async def test_a_forgotten_fact_is_not_in_the_files(memory: Memory, anna: Scope,
 
 
 async def test_its_history_and_its_candidates_are_not_in_the_files(memory: Memory, anna: Scope, path: Path) -> None:
-    await memory.facts.learn(anna, Statement(SECRET, topic="bank/pin"))
-    await memory.facts.learn(anna, Statement(f"{SECRET}, perhaps", topic="bank/pin", source=Source.INFERRED))
-    fact = (await memory.facts.learn(anna, Statement("No pin", topic="bank/pin"))).fact
+    await memory.facts.learn(anna, Statement(f"Works for {SECRET}", topic="work/employer"))
+    await memory.facts.learn(
+        anna, Statement(f"Works for {SECRET}, perhaps", topic="work/employer", source=Source.INFERRED)
+    )
+    fact = (await memory.facts.learn(anna, Statement("Works for Acme", topic="work/employer"))).fact
 
     await memory.erasure.forget(anna, fact.id)
 

@@ -108,10 +108,8 @@ async def test_an_earlier_version_is_forgotten_by_its_id(memory: Memory, anna: S
 
 
 async def test_a_statement_is_forgotten_with_all_its_repetitions(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
-    fact = (await memory.facts.learn(anna, BERN)).fact
-
-    await memory.table.put(Put(keys.legacy_fact_key(anna, CITY), {"text": "lives in BERN", "topic": CITY}))
+    await memory.table.put(Put(keys.legacy_fact_key(anna, CITY), {"text": "Lives in Bern", "topic": CITY}))
+    fact = (await memory.facts.learn(anna, Statement("Lives in Bern"))).fact
 
     forgotten = await memory.erasure.forget(anna, fact.id)
 
