@@ -10,7 +10,7 @@ from mcp_memory_server.domain.answers import CHARACTERS_A_TOKEN, SHORTEST_EXCERP
 from mcp_memory_server.domain.memories import Kind, KnownMemory, confidence
 from mcp_memory_server.domain.memory_ids import short_id
 from mcp_memory_server.domain.page_order import Entry, Section
-from mcp_memory_server.domain.recall_places import LONGEST_CURSOR, Place
+from mcp_memory_server.domain.recall_places import BEGINNING, LONGEST_CURSOR, Place
 from mcp_memory_server.domain.text import ever_shorter, fingerprint, one_line, shortened
 from mcp_memory_server.domain.turns import Turn
 
@@ -77,7 +77,7 @@ class ContextPage:
 
 @dataclass(frozen=True)
 class PageContent:
-    """What may come on a page: the first `most_entries` in their order, of ``total`` in all, and what stands beside them.
+    """What may come on a page: the first `most_entries` in their order, of ``total`` in all, and what else there is.
 
     ``start`` is where the last page ended. ``handed_over`` is the section about earlier conversations.
     """
@@ -86,7 +86,7 @@ class PageContent:
     total: int
     topics: Mapping[str, int]
     missing: tuple[str, ...] = ()
-    start: Place = Place()
+    start: Place = BEGINNING
     handed_over: str = ""
 
 

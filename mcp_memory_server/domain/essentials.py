@@ -20,12 +20,12 @@ _FIRST_SIGN_WITHOUT_SPACES = "\u2e80"
 class Essential(IntEnum):
     """What a fact tells about the user, the most urgent first within each of the two groups."""
 
-    NAME = 0
-    HOME = 1
-    WORK = 2
-    HOUSEHOLD = 3
-    HOME_MORE = 4
-    WORK_MORE = 5
+    NAME = 1
+    HOME = 2
+    WORK = 3
+    HOUSEHOLD = 4
+    HOME_MORE = 5
+    WORK_MORE = 6
     """Anything else that stands under a topic of the home, and of work or studies."""
     REACTION = 10
     """An allergy, an intolerance, what must never be given."""
@@ -109,7 +109,7 @@ _CONDITION_SIGNS = (
 )  # fmt: skip
 # Words that occur in many sentences, with what makes them one of these.
 _CONDITION_FORM = re.compile(
-    r"\b(?:does(?: not|n't)|do(?: not|n't)|can(?:not|'t)|never) (?:eat|drink|touch)s?\b(?!.{0,12}\b(?:alone|out|late)\b)"
+    r"\b(?:does(?: not|n't)|do(?: not|n't)|can(?:not|'t)|never) (?:eat|drink|touch)s?\b(?!.{0,9}\b(?:alone|out|late)\b)"
     r"|\bmust (?:never|not) (?:be given|have|take|eat|drink|get)\b|\bnever (?:be given|give)\b"
     r"|\bis expecting\b.{0,20}\b(?:child|baby|twins|girl|boy)\b"
     r"|\b(?:isst|trinkt) (?:kein|nie|weder)|\b(?:isst|trinkt)\b.{0,25}\b(?:nicht|nie)\b"

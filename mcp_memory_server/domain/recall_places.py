@@ -24,6 +24,9 @@ class Place:
         return f"{self.told + told}.{last}"
 
 
+BEGINNING = Place()
+
+
 def place_from(cursor: str | None, tool: str = "recall") -> Place:
     """Read a cursor; without one, the beginning.
 

@@ -73,7 +73,7 @@ class Context:
     async def load(
         self, scope: Scope, *, max_tokens: int = DEFAULT_MAX_TOKENS, cursor: str | None = None
     ) -> ContextPage:
-        """Return who the user is, what can hurt them, preferences, what is coming up, what was last, and the best facts.
+        """Return who the user is, what can hurt them, preferences, what comes up, what was last, and the best facts.
 
         All of it is Markdown within the budget, the whole reply counted; ``cursor`` goes on where a page ended. For a
         scope that names a session, its turns are part of the page, and facts that have to do with what is being talked
