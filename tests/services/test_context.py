@@ -65,8 +65,9 @@ async def test_it_begins_with_who_the_user_is_and_what_can_hurt(memory: Memory, 
     clock.advance(timedelta(days=1))
 
     assert sections(await memory.context.load(anna, max_tokens=200))[:3] == [
-        "## The user\n- The user's name is Anna Peeters.\n- Anna lives in Ghent.\n- Globex, as a welder (work/employer)\n"
-        "- Anna is married to Jo.",
+        "## The user\n"
+        "- The user's name is Anna Peeters.\n- Anna lives in Ghent.\n"
+        "- Globex, as a welder (work/employer)\n- Anna is married to Jo.",
         "## Health and diet\n- Anna is allergic to wasp stings.",
         "## Preferences\n- tone: brief\n- Short answers without lists (assistant/style)",
     ]
