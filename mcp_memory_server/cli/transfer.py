@@ -58,9 +58,11 @@ async def _transcribe(
         done = await memory.conversations.transcribe(settings.scope(), turns, progress.show)
     progress.finish()
     if parsed.json:
-        print_json({"added": done.added, "known": done.known, "sessions": done.sessions})
+        counts = {"added": done.added, "known": done.known, "sessions": done.sessions}
+        print_json(counts | ({"redacted": done.redacted} if done.redacted else {}))
     else:
-        print(f"added {done.added:,} turns in {done.sessions:,} sessions, known before {done.known:,}")
+        redacted = f"; {done.redacted:,} passwords, keys or tokens were redacted" if done.redacted else ""
+        print(f"added {done.added:,} turns in {done.sessions:,} sessions, known before {done.known:,}{redacted}")
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from mcp_memory_server.domain.excerpts import excerpt
 from mcp_memory_server.domain.facts import Fact
 from mcp_memory_server.domain.facts_then import learned_later
+from mcp_memory_server.domain.likelihood import Likelihood
 from mcp_memory_server.domain.memories import Kind, KnownMemory, confidence
 from mcp_memory_server.domain.recall_places import LONGEST_CURSOR, Place
 from mcp_memory_server.domain.text import ever_shorter
@@ -27,6 +28,8 @@ MOST_AGAIN = 3
 """Of what was said again and again, so many other times are told."""
 TOKENS_A_JOINT = 1
 """Memories are counted apart. Where they meet in the reply, it takes no more tokens than these on top."""
+
+NEAREST_ONLY = "none is likely: these are only the nearest"
 
 Count = Callable[[str], int]
 
@@ -76,6 +79,7 @@ class Recollection:
     origin: str | None = None
     explained: Mapping[str, float] | None = None
     also: tuple[SaidAgain, ...] = ()
+    match: Likelihood | None = None
     until: str | None = None
     learned: str | None = None
     remind_on: str | None = None
@@ -86,6 +90,7 @@ class Recollection:
         """Return what a reader gets, without what goes without saying."""
         entries = {
             "id": self.id,
+            "match": None if self.match is None else self.match.value,
             "text": self.text,
             "kind": None if self.kind in (Kind.FACT, Kind.PAST) else self.kind.value,
             "topic": self.topic,
@@ -106,17 +111,23 @@ class Recollection:
 
 @dataclass(frozen=True)
 class Recalled:
-    """The answer to a question. ``more`` further memories also matched and did not fit; ``cursor`` leads to them."""
+    """The answer to a question. ``more`` further memories also matched and did not fit; ``cursor`` leads to them.
+
+    ``is_nearest_only`` says that none of the memories is likely to answer. That never means that nothing is stored.
+    """
 
     status: Status
     memories: tuple[Recollection, ...]
     more: int = 0
     missing: tuple[str, ...] = ()
     cursor: str | None = None
+    is_nearest_only: bool = False
 
     def to_reply(self) -> dict[str, Any]:
         """Return what a reader gets."""
         reply: dict[str, Any] = {"status": self.status.value, "memories": [told.to_reply() for told in self.memories]}
+        if self.is_nearest_only:
+            reply["note"] = NEAREST_ONLY
         if self.more:
             reply["more"] = self.more
         if self.cursor is not None:
@@ -146,10 +157,11 @@ def told(
     now: datetime,
     explained: Mapping[str, float] | None = None,
     again: Sequence[KnownMemory] = (),
+    match: Likelihood | None = None,
     *,
     as_of: datetime | None = None,
 ) -> Recollection:
-    """Return the memory as it is told now; ``again`` are those that say the same.
+    """Return the memory as it is told now; ``again`` are those that say the same, ``match`` how likely it answers.
 
     ``as_of`` is the time that was asked for, if that was not the present.
     """
@@ -165,6 +177,7 @@ def told(
         origin=memory.origin,
         explained=explained,
         also=tuple(SaidAgain(other.id, _when_said(other), other.origin) for other in again[:MOST_AGAIN]),
+        match=match,
         learned=None if was_said else _day(memory.since),
     )
     return recollection if memory.fact is None else _with_times(recollection, memory.fact, now, as_of)
@@ -236,7 +249,7 @@ class Reply:
             for fitting in (leads_on, reply) if len(told) == 1 else (leads_on,):
                 if self._fits(fitting):
                     return fitting
-        return replace(self._answer, more=more + len(self._told))
+        return replace(self._answer, more=more + len(self._told), is_nearest_only=False)
 
     def _fits(self, reply: Recalled) -> bool:
         """Tell whether the reply keeps the budget. It is counted as a whole only if that may be close."""

@@ -45,8 +45,13 @@ class Document:
 
     @property
     def context(self) -> str:
-        """What is searched beside the text: the topic, who said it, and the day."""
+        """What is searched beside the text: the topic; for what was said in a session also by whom and on which day.
+
+        The day on which a single fact was saved says nothing about the fact.
+        """
         topic = (self.topic or "").replace("/", " ")
+        if self.session is None:
+            return topic
         return f"{topic} {self.speaker or ''} {self.at.day} {_MONTHS.split()[self.at.month - 1]} {self.at.year}"
 
 
@@ -56,12 +61,12 @@ Prior: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
 
 @dataclass(frozen=True)
 class Match:
-    """A document that was found, with its score, and what that is made of if it was to be explained.
+    """A document that was found, with the probability that it answers, and the parts of its score if wanted.
 
     ``also`` are other documents, the best first, that were said in the same words by the same one at other times.
     """
 
     id: str
-    score: float
+    probability: float
     parts: Mapping[str, float]
     also: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ _BEGINS = re.compile(
     re.IGNORECASE,
 )
 _BEGINS_AFTER = re.compile(r"^\s*(?:から|以降|起|开始|開始)")
+_HAS_YEAR = re.compile(r"\d{4}")
 _PARTIAL = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2}))?")
 _FULL = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
 
@@ -78,9 +79,9 @@ def event_day(fact_text: str, learned: date) -> date | None:
 
 def _found(text: str) -> list[tuple[int, int, date]]:
     """Return where each date begins and ends, and the day that it names."""
+    if not _HAS_YEAR.search(text):
+        return []  # most facts
     plain = _plain(text)
-    if not any(character.isdigit() for character in plain):
-        return []
     return sorted(found for form in _FORMS for match in form.finditer(plain) for found in _read(match))
 
 

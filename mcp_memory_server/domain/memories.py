@@ -13,6 +13,7 @@ from mcp_memory_server.domain.notes import Note
 from mcp_memory_server.domain.preferences import Preference
 from mcp_memory_server.domain.summaries import Summary
 from mcp_memory_server.domain.topics import is_under
+from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
 
 if TYPE_CHECKING:
     from mcp_memory_server.domain.overview import Overview
@@ -41,8 +42,8 @@ class Kind(StrEnum):
 class KnownMemory:
     """One memory, whatever it is, with what ranking needs. ``since`` is when it was first true or said.
 
-    ``vector`` is that of the text by the model in use, if it is stored. What was said in a conversation has a
-    ``speaker``, its ``session_id``, and in ``origin`` what it is called where it came from.
+    ``vectors`` are those of the searched text by the models in use, as far as they are stored. What was said in a
+    conversation has a ``speaker``, its ``session_id``, and in ``origin`` what it is called where it came from.
     """
 
     id: str
@@ -58,7 +59,17 @@ class KnownMemory:
     session_id: str | None = None
     origin: str | None = None
     importance: float = USUAL_IMPORTANCE
-    vector: bytes | None = field(default=None, compare=False, repr=False)
+    vectors: Vectors = field(default=NO_VECTORS, compare=False, repr=False)
+
+    @property
+    def searched_text(self) -> str:
+        """What is searched, and what its vectors are of: a fact is about its topic, whether its text says so or not."""
+        return f"{self.topic}: {self.text}" if self.topic else self.text
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it gets a fine vector: it stands alone and is short, while turns are many and may be long."""
+        return self.kind is not Kind.TURN
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,14 @@ _BOTH = re.compile(
     r"\b(?:summar\w+|overview|recap|zusammenfass\w+|fass\w*|resum\w+)\b|要約|まとめ|总结|概括", re.IGNORECASE
 )
 
+# "user's dietary restrictions", "where does the user live": everything here is about the user.
+_OWNER = re.compile(r"\b(?:the |about )?users?(?:['’]s|['’])?(?!\w)\s?", re.IGNORECASE)  # noqa: RUF001
+
+
+def without_owner(question: str) -> str:
+    """Return the question without the words that only say whose memory is asked, by which every memory is as close."""
+    return _OWNER.sub("", question).strip() or question
+
 
 def role_asked_for(question: str) -> str | None:
     """Return ``USER`` or ``ASSISTANT`` if the question asks for what that one said, and None if it does not tell."""

@@ -13,8 +13,6 @@ GUESS_WEIGHT = 0.7
 """What might be true, against what was said."""
 ACCESS_WEIGHT, MOST_ACCESS = 0.02, 0.1
 """How much one gains that is often told, and at the most: what was told once must not be told for ever."""
-TURN_WEIGHT = 0.8
-"""What was said in passing, against the same thing saved as a memory; a turn also gains by what stands around it."""
 TURN_RECENCY_WEIGHT, TURN_IMPORTANCE_WEIGHT = 0.01, 0.1
 """Conversations are asked about their past as often as about yesterday: recency only decides between equals."""
 
@@ -40,7 +38,7 @@ def standing(memory: KnownMemory, now: datetime) -> float:
 def standing_of_turn(said_at: datetime, importance: float, now: datetime) -> float:
     """Return how much a turn counts whatever the question."""
     faded = 1 - TURN_RECENCY_WEIGHT * (1 - recency_of(said_at, now))
-    return TURN_WEIGHT * faded * (1 + TURN_IMPORTANCE_WEIGHT * (importance - USUAL_IMPORTANCE))
+    return faded * (1 + TURN_IMPORTANCE_WEIGHT * (importance - USUAL_IMPORTANCE))
 
 
 def liking(times_told: int) -> float:

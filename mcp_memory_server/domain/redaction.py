@@ -1,7 +1,7 @@
 """Redaction: what a tool was given and what it said, without secrets and not longer than a log needs.
 
 What stands under a name that promises a secret is left out, whatever it is; and so is what looks like a key, a token or
-a password, wherever it stands. When in doubt it is left out.
+a password, wherever it stands. When in doubt it is left out: what `domain.credentials` finds, and more.
 """
 
 import math
@@ -10,9 +10,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from mcp_memory_server.domain.credentials import REDACTED, find_credentials
+
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
 
-REDACTED = "[redacted]"
 LEFT_OUT = "[left out]"
 LONGEST_TEXT = 500
 LONGEST_NAME = 100
@@ -25,7 +26,7 @@ _LARGEST_NUMBER = 10**30
 
 _SECRET_WORDS = re.compile(
     "passw|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|signingkey|encryptionkey|authorization|cookie"
-    "|credential|bearer|jwt|connectionstring|kennwort|geheim|contraseña|contrasena|パスワード|暗証番号|密码|密碼|口令"
+    "|credential|bearer|jwt|connectionstring|kennwort|geheim|contraseña|contrasena|motdepasse|senha|wachtwoord|パスワード|暗証番号|密码|密碼|口令"
 )
 _SECRET_NAMES = frozenset({"auth", "pass", "pw", "pin", "otp", "cvv", "cvc", "clave"})
 # How many tokens, not which.
@@ -87,17 +88,25 @@ def redacted(inputs: Mapping[str, Any]) -> dict[str, Plain]:
 def redacted_text(text: str, most: int = LONGEST_TEXT) -> str:
     """Return the first characters of the text without secrets."""
     window, kept, place = text[: most + _BEYOND], "", 0
-    lower = window.lower()
-    pattern = _SECRET if any(hint in lower for hint in _HINTS) else _SECRET_SHAPE
-    for secret in pattern.finditer(window):
-        if secret.start() >= most:
+    for start, end in _secrets(window):
+        if start >= most:
             break
-        name = next(filter(None, secret.groups()), "")  # what the secret is called may stay
-        kept += window[place : secret.start()] + name + REDACTED
-        place = secret.end()
+        if start >= place:
+            kept += window[place:start] + REDACTED
+        place = max(place, end)
     # Only what stood among the first characters: what is further back may be half of a secret.
     kept += window[place:most]
     return kept[:most].encode(errors="replace").decode()
+
+
+def _secrets(text: str) -> list[tuple[int, int]]:
+    """Return where secrets begin and end, in order. What a secret is called is no part of it."""
+    lower = text.lower()
+    pattern = _SECRET if any(hint in lower for hint in _HINTS) else _SECRET_SHAPE
+    by_pattern = [
+        (found.start() + len(next(filter(None, found.groups()), "")), found.end()) for found in pattern.finditer(text)
+    ]
+    return sorted([*by_pattern, *((one.start, one.end) for one in find_credentials(text))])
 
 
 def is_secret_name(name: str) -> bool:

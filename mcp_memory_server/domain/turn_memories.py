@@ -8,6 +8,7 @@ from datetime import datetime
 from mcp_memory_server.domain.memories import Kind, KnownMemory
 from mcp_memory_server.domain.text import fingerprint, short_id
 from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
 
 TURN_ID_PREFIX = "t-"
 
@@ -19,7 +20,7 @@ def turn_memory_id(session_id: str, turn_id: str) -> str:
     return TURN_ID_PREFIX + short_id(hashlib.sha256(f"{turn_id} {session_id}".encode()).digest())
 
 
-def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vector: bytes | None = None) -> KnownMemory:
+def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vectors: Vectors = NO_VECTORS) -> KnownMemory:
     """Return the turn as a memory."""
     at = turn.at
     return KnownMemory(
@@ -35,7 +36,7 @@ def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vector: 
         session_id=session_id,
         origin=turn.source_id,
         importance=turn.importance,
-        vector=vector,
+        vectors=vectors,
     )
 
 

@@ -6,9 +6,24 @@ as a byte can, and its length, which says nothing, need not be stored beside it.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import mul
 
 LONGEST = 127
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors of one text: ``coarse`` by the fast model that sees every text, ``fine`` by the slow and better one.
+
+    Only short memories get a fine vector; turns have none. Each model's vectors are comparable among themselves only.
+    """
+
+    coarse: bytes | None = None
+    fine: bytes | None = None
+
+
+NO_VECTORS = Vectors()
 
 
 def as_vector(numbers: Sequence[float]) -> bytes:

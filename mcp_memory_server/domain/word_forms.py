@@ -26,6 +26,10 @@ MOST_ASKED = 64
 SINGLE_SIGN_WEIGHT = 0.5
 """A single Chinese character is half a word."""
 
+LONGEST_JUDGED = 1_000
+"""By so many of its characters the script of a text is told."""
+
+_AFTER_LATIN = "\u0250"
 _WORD = re.compile(r"[^\W_]+")
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々"
 _HIRAGANA = r"\u3040-\u309f"
@@ -74,6 +78,14 @@ def language_of(words: Sequence[str]) -> str:
     if words and all(_SIGNS.match(word) for word in words):
         return UNSPACED
     return max(STOP_WORDS, key=lambda language: sum(word in STOP_WORDS[language] for word in words))
+
+
+def is_latin(text: str) -> bool:
+    """Tell whether most letters of a text are Latin ones."""
+    if text.isascii():
+        return True
+    letters = [sign for sign in text[:LONGEST_JUDGED] if sign.isalpha()]
+    return 2 * sum(sign < _AFTER_LATIN for sign in letters) > len(letters)
 
 
 def terms_of(text: str, stem: Stemmer) -> tuple[str, list[str]]:

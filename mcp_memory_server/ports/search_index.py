@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from mcp_memory_server.domain.documents import Document, Match, Prior
+from mcp_memory_server.domain.vectors import Vectors
 
 
 class SearchIndex(Protocol):
@@ -18,10 +19,10 @@ class SearchIndex(Protocol):
         """Tell whether there is a document with this id."""
         ...
 
-    def add(self, documents: Sequence[Document], vectors: Sequence[bytes | None] | None = None) -> None:
+    def add(self, documents: Sequence[Document], vectors: Sequence[Vectors] | None = None) -> None:
         """Index the documents, with the vectors of their texts where there are any.
 
-        A document with the id of an earlier one replaces it. All vectors are of one model.
+        A document with the id of an earlier one replaces it. All coarse vectors are of one model, all fine ones of one.
         """
         ...
 
@@ -36,10 +37,17 @@ class SearchIndex(Protocol):
         """
         ...
 
+    def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
+        """Return the documents that are closest in meaning to this one, closest first, each with its cosine.
+
+        Only documents that stand alone are compared, by fine vectors if this one has one and by coarse ones if not.
+        None is returned for a document that is not there, or has no vector.
+        """
+        ...
+
     def search(
         self,
-        question: str,
-        vector: bytes | None = None,
+        questions: Sequence[tuple[str, Vectors]],
         *,
         asked_at: datetime,
         limit: int,
@@ -47,10 +55,11 @@ class SearchIndex(Protocol):
         prior: Prior | None = None,
         explain: bool = False,
     ) -> list[Match]:
-        """Return the documents that answer the question, best first, at most ``limit``; none if none is close enough.
+        """Return the documents that answer one of the questions best, the most probable first, at most ``limit``.
 
-        What was said more than once is one match. A question without a telling word ("what is it?") finds nothing.
-        ``only`` names what may be found, what is past too; without it, nothing that is past is found. Only to
-        ``explain`` are the parts of scores told.
+        The best there is is always returned, with a low probability if it is hardly an answer, but only a few of those
+        (``domain.likelihood``). A question without a telling word ("what is it?") finds nothing. What was said more
+        than once is one match. What is past comes after what holds; ``only`` names what may be found, past or not,
+        without a difference. Only to ``explain`` are the parts of scores returned.
         """
         ...

@@ -1,24 +1,54 @@
-"""How the vector of a text lies beside it: with the name of its model, and a check that it is of this very text."""
+"""How the vectors of a text lie beside it: each with its model and a check that it is of this very text."""
 
 import zlib
+from dataclasses import dataclass
 
 from mcp_memory_server.domain.items import Body, Value
-
-EMBEDDING, EMBEDDED_BY = "embedding", "embedded_by"
-ATTRIBUTES = (EMBEDDING, EMBEDDED_BY)
+from mcp_memory_server.domain.vectors import Vectors
 
 _CHECK_BYTES = 4
 
 
-def embedding_body(text: str, vector: bytes, model: str) -> dict[str, Value]:
+@dataclass(frozen=True)
+class Models:
+    """The names of the models in use, None for one that is not."""
+
+    coarse: str | None = None
+    fine: str | None = None
+
+
+NO_MODELS = Models()
+
+EMBEDDING, EMBEDDED_BY = "embedding", "embedded_by"
+FINE_EMBEDDING, FINE_EMBEDDED_BY = "fine_embedding", "fine_embedded_by"
+_COARSE = (EMBEDDING, EMBEDDED_BY)
+_FINE = (FINE_EMBEDDING, FINE_EMBEDDED_BY)
+ATTRIBUTES = _COARSE
+"""The attributes of a turn, which has a coarse vector only."""
+
+
+def embedding_body(text: str, vectors: Vectors, models: Models) -> dict[str, Value]:
     """Return what is stored beside a text."""
-    return {EMBEDDING: _check(text) + vector, EMBEDDED_BY: model}
+    body: dict[str, Value] = {}
+    for (attribute, by), vector, model in _pairs(vectors, models):
+        if vector is not None and model is not None:
+            body |= {attribute: _check(text) + vector, by: model}
+    return body
 
 
-def embedding_from(body: Body, text: str, model: str) -> bytes | None:
-    """Return the stored vector, None if there is none of this model, or the text was changed since it was made."""
-    stored = body.get(EMBEDDING)
-    if not isinstance(stored, bytes) or body.get(EMBEDDED_BY) != model or stored[:_CHECK_BYTES] != _check(text):
+def embedding_from(body: Body, text: str, models: Models) -> Vectors:
+    """Return the stored vectors; not those of another model, nor those of a text that was changed since."""
+    return Vectors(_stored(body, _COARSE, text, models.coarse), _stored(body, _FINE, text, models.fine))
+
+
+def _pairs(vectors: Vectors, models: Models) -> tuple[tuple[tuple[str, str], bytes | None, str | None], ...]:
+    return (_COARSE, vectors.coarse, models.coarse), (_FINE, vectors.fine, models.fine)
+
+
+def _stored(body: Body, names: tuple[str, str], text: str, model: str | None) -> bytes | None:
+    attribute, by = names
+    stored = body.get(attribute)
+    if model is None or not isinstance(stored, bytes) or body.get(by) != model or stored[:_CHECK_BYTES] != _check(text):
         return None
     return stored[_CHECK_BYTES:]
 

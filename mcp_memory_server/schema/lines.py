@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from mcp_memory_server.domain.chats import Chat
+from mcp_memory_server.domain.credentials import without_credentials
 from mcp_memory_server.domain.facts import Source, Standing, Statement, fact_id
 from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value, checked_body
 from mcp_memory_server.domain.learning import learn
@@ -157,6 +158,7 @@ def _chat(item: Item) -> Chat:
 
 
 def _stated(scope: Scope, text: str, now: datetime) -> Put:
+    text, _ = without_credentials(text)  # one line with a secret must not keep the others out
     fact = learn(Statement(text, source=Source.IMPORTED), now).fact
     return Put(keys.fact_key(scope, fact.fingerprint), fact_body(fact), expected_version=0)
 

@@ -76,6 +76,8 @@ def _turn_tools(memory: Memory, identify: Identify) -> list[MemoryTool]:
         scope = Scope(identify().user_id, session_id)
         appended = await memory.conversations.append(scope, new, operation_id=operation_id, tier=Tier(tier))
         reply: Reply = {"status": "complete", "id": appended.turn.id, "tokens": appended.turn.token_count}
+        if appended.redacted:
+            reply["redacted"] = appended.redacted
         # It is durable, and will be in the table; another machine may not see it yet.
         return {**reply, "pending": True} if appended.pending else reply
 

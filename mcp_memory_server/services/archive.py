@@ -79,7 +79,11 @@ class Archive:
 
     async def _embedded(self, put: Put) -> Put:
         memory = memory_from(Item(put.key, put.body, version=1)) if keys.holds_memory(put.key.sk) else None
-        return put if memory is None else replace(put, body={**put.body, **await self._embeddings.beside(memory.text)})
+        return (
+            put
+            if memory is None
+            else replace(put, body={**put.body, **await self._embeddings.beside(memory.searched_text, with_fine=False)})
+        )
 
     async def _not_forgotten(self, scope: Scope, batch: Sequence[Put]) -> list[Put]:
         statements = {put.key: statement_fingerprint(put) for put in batch}

@@ -151,9 +151,13 @@ class Context:
             return []
         topic = "\n".join(said[-TURNS_CONSIDERED:])
         searchable = await self._searchable.of_known(scope, known)
-        vector = await self._embeddings.of_question(topic)
+        vectors = await self._embeddings.of_question(topic)
         matches, then = searchable.search(
-            topic, vector, asked_at=now, limit=MOST_RELEVANT, times_told={}, only=lambda user: user.known.by_key.keys()
+            [(topic, vectors)],
+            asked_at=now,
+            limit=MOST_RELEVANT,
+            times_told={},
+            only=lambda user: user.known.by_key.keys(),
         )
         # Summaries are told by the hand-off, in fewer words.
         found = (match.id for match in matches if match.id in then.by_key)

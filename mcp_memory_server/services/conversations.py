@@ -4,12 +4,13 @@ import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
 
 from mcp_memory_server.domain.acknowledging import Acknowledge
 from mcp_memory_server.domain.agent_summaries import AgentSummary
+from mcp_memory_server.domain.credentials import data_without_credentials, without_credentials
 from mcp_memory_server.domain.importance import importance
 from mcp_memory_server.domain.items import check_operation_id
 from mcp_memory_server.domain.queued_turns import QueuedTurn
@@ -38,12 +39,13 @@ MOST_KNOWN = 100_000
 class AppendedTurn:
     """The turn as it was kept. It was there before if the operation was repeated.
 
-    A ``pending`` turn is durable in the outbox, and will be in the table.
+    A ``pending`` turn is durable in the outbox, and will be in the table. So many credentials were ``redacted`` in it.
     """
 
     turn: Turn
     repeated: bool = False
     pending: bool = False
+    redacted: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,12 @@ class EndedSession:
 
 @dataclass(frozen=True)
 class Transcribed:
-    """How many turns were added, how many were there before, and in how many sessions."""
+    """How many turns were added and known before, in how many sessions, and how many credentials were redacted."""
 
     added: int
     known: int
     sessions: int
+    redacted: int = 0
 
 
 class Conversations:
@@ -91,16 +94,18 @@ class Conversations:
     ) -> AppendedTurn:
         """Keep a turn and return it with its id, which sorts after that of every turn acknowledged before.
 
-        The same operation id twice keeps one turn, and counts it once.
+        The same operation id twice keeps one turn, and counts it once. Credentials are redacted before it is stored.
 
         Raises:
             UnavailableError: Neither the table nor the outbox took it.
         """
         check_operation_id(operation_id)
         session_partition(scope)  # refuses a scope that names no session
+        new, redacted = _redacted(new)
         addition = Addition(scope, self._kept(new), operation_id or uuid4().hex, tier, operation_id is not None)
         # Again in the unlikely case that two writers chose the same id.
-        return await until_it_holds(lambda: self._append(addition))
+        appended = await until_it_holds(lambda: self._append(addition))
+        return replace(appended, redacted=redacted)
 
     async def transcribe(
         self,
@@ -117,18 +122,20 @@ class Conversations:
             sessions.setdefault(Scope(scope.user_id, one.session_id), []).append(one)
         limit, done = asyncio.Semaphore(SESSIONS_AT_ONCE), itertools.count(1)
 
-        async def append_all(session: Scope) -> int:
+        async def append_all(session: Scope) -> list[AppendedTurn]:
             async with limit:
                 known = await self._stores.stored.recent(session, MOST_KNOWN)
                 new = [one for one in sessions[session] if one.operation_id not in known]
+                appended: list[AppendedTurn] = []
                 for one in new:
-                    await self.append(session, one.turn, operation_id=one.operation_id)
+                    appended.append(await self.append(session, one.turn, operation_id=one.operation_id))
                     progress(next(done), len(turns))
                 await self._stores.stored.rest(session)
-                return len(new)
+                return appended
 
-        added = sum(await asyncio.gather(*map(append_all, sessions)))
-        return Transcribed(added, len(turns) - added, len(sessions))
+        added = list(itertools.chain(*await asyncio.gather(*map(append_all, sessions))))
+        redacted = sum(one.redacted for one in added)
+        return Transcribed(len(added), len(turns) - len(added), len(sessions), redacted)
 
     async def load(
         self, scope: Scope, *, turns: int | None = None, view: View = View.CONTEXT, tier: Tier = Tier.STANDARD
@@ -216,6 +223,15 @@ class Conversations:
         addition = placed.addition
         queued = QueuedTurn(addition.scope, addition.turn, addition.operation_id, self._stores.now())
         await self._delivery.queue(queued, is_there=placed.is_queued)
+
+
+def _redacted(new: NewTurn) -> tuple[NewTurn, int]:
+    """Return the turn without credentials, and how many there were."""
+    content, in_content = without_credentials(new.content)
+    calls, in_calls = data_without_credentials(new.tool_calls)
+    page, in_page = data_without_credentials(new.page_context)
+    redacted = in_content + in_calls + in_page
+    return (replace(new, content=content, tool_calls=tuple(calls), page_context=page) if redacted else new), redacted
 
 
 def _check_limit(turns: int) -> None:

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from functools import partial
 from weakref import WeakValueDictionary
 
+from mcp_memory_server.domain.credentials import refuse_credentials
 from mcp_memory_server.domain.facts import (
     Fact,
     Outcome,
@@ -20,7 +21,7 @@ from mcp_memory_server.domain.facts import (
 from mcp_memory_server.domain.facts_then import true_then
 from mcp_memory_server.domain.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.learning import Change, Learning, learn
-from mcp_memory_server.domain.memories import Kind, Known, alive, current, is_alive, without_repetitions
+from mcp_memory_server.domain.memories import Kind, Known, alive, current, from_fact, is_alive, without_repetitions
 from mcp_memory_server.domain.memory_ids import resolved_id
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.supersession import SINGLE_VALUED
@@ -86,19 +87,23 @@ class Facts:
         """Keep the statement and tell what it did. Once this returns, it is never lost.
 
         The same sentence is one fact, under whatever topic it is said. ``replaces`` are the ids of facts that no longer
-        hold, or ``TOPIC`` to set the one value of the statement's topic. Without it, only what the statement says
+        hold, or ``"topic"`` to set the one value of the statement's topic. Without it, only what the statement says
         another value of makes way (`domain.supersession`). The same operation id twice is learned once.
 
         Raises:
             ForgottenError: The user asked to forget it, and has not confirmed it since.
             NotFoundError: There is no current fact with an id that it replaces.
+            InvalidRequestError: It holds a credential.
         """
+        refuse_credentials("fact", statement.text, name=statement.topic)
         operation = operation_of(operation_id, "fact", statement.topic or "", statement.text)
         named = _checked_names(statement, replaces)
         is_plain = statement.topic is None and not named and statement.source is not Source.INFERRED
         if is_plain and statement.said_at is None and operation_id is None:
             with suppress(ConflictError):  # something is known already that it has to be held against
-                return await self._learn_as_new(scope, statement, operation)
+                learned = await self._learn_as_new(scope, statement, operation)
+                await self._known.note_own_write(scope)
+                return learned
         async with self._one_at_a_time(scope):
             return await until_it_holds(lambda: self._learn(scope, statement, named, operation))
 
@@ -287,7 +292,7 @@ class Facts:
         return await self._table.get(keys.tombstone_key(scope, statement.fingerprint))
 
     async def _embedded(self, put: Put, fact: Fact) -> Put:
-        return replace(put, body={**put.body, **await self._embeddings.beside(fact.text)})
+        return replace(put, body={**put.body, **await self._embeddings.beside(from_fact(fact).searched_text)})
 
 
 _ORDER = (Standing.CURRENT, Standing.CANDIDATE, Standing.PAST)

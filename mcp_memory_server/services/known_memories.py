@@ -2,12 +2,13 @@
 
 import asyncio
 import itertools
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
-from mcp_memory_server.domain.items import Body, Item, Key
+from mcp_memory_server.domain.items import PUSHED_KEPT, Body, Item, Key
 from mcp_memory_server.domain.memories import (
     Earlier,
     Known,
@@ -22,10 +23,11 @@ from mcp_memory_server.domain.memories import (
 from mcp_memory_server.domain.overview import updated
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turn_memories import turn_memory_id
+from mcp_memory_server.domain.vectors import NO_VECTORS
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.embeddings import embedding_from
+from mcp_memory_server.schema.embeddings import NO_MODELS, Models, embedding_from
 from mcp_memory_server.schema.records import fact_from, forgotten_turn_from, note_from, preference_from, tombstone_from
 from mcp_memory_server.schema.stamps import (
     MemoriesChanged,
@@ -43,6 +45,8 @@ MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
 MOST_EARLIER = 30
 """Of so many changes it is known what they changed: whoever follows what is known need not compare everything."""
+READ_ALONG_AFTER = PUSHED_KEPT // 2
+"""After so many own writes of which nobody asked, they are read along."""
 READ_AT_ONCE = 5_000
 READ_IN_A_THREAD = 1_000
 """More items than this are not made into memories on the event loop, where everybody else would wait for it."""
@@ -76,8 +80,8 @@ class Talks:
 class KnownMemories:
     """The memories of the users seen last. Shared by the services that read, from any event loop."""
 
-    def __init__(self, table: ItemTable, model: str | None = None, *, near: ItemTable | None = None) -> None:
-        """``model`` is the one whose vectors are read along; ``near`` the same table, whose point reads may be cached.
+    def __init__(self, table: ItemTable, models: Models = NO_MODELS, *, near: ItemTable | None = None) -> None:
+        """``models`` are those whose vectors are read along; ``near`` the same table, whose point reads may be cached.
 
         The one read of every recall is the user's stamp. It may come from a cache: that has the writes of this process,
         and without somebody else's of the last moment it only shows the memories of a moment ago. What the stamp says
@@ -85,9 +89,10 @@ class KnownMemories:
         """
         self._table = table
         self._near = near or table
-        self._model = model
+        self._models = models
         self._kept: OrderedDict[str, tuple[Known, Talks]] = OrderedDict()
         self._memories_kept = 0
+        self._own_writes: Counter[str] = Counter()
         self._serials = itertools.count(1)
         self._lock = Lock()
 
@@ -108,8 +113,23 @@ class KnownMemories:
         (known, _), profile = await self._brought_up(scope, self._table)
         return known, 0 if profile is None else profile.version
 
+    async def note_own_write(self, scope: Scope) -> None:
+        """Read along what this process wrote, every few writes, of a user who is kept in memory.
+
+        The stamp tells what the last few writes changed. Who is further behind reads everything.
+        """
+        with self._lock:
+            if scope.user_id not in self._kept:
+                return
+            self._own_writes[scope.user_id] += 1
+            is_near = self._own_writes[scope.user_id] < READ_ALONG_AFTER
+        if not is_near:
+            with suppress(MemoryServerError):  # the write itself is done
+                await self.exactly(scope)
+
     async def _brought_up(self, scope: Scope, table: ItemTable) -> tuple[tuple[Known, Talks], Item | None]:
         serial = next(self._serials)
+        self._own_writes.pop(scope.user_id, None)
         profile = await table.get(keys.profile_key(scope))
         # The stamp is read before the memories: they may be newer than it says, never older.
         stamp = stamp_from(profile)
@@ -159,11 +179,14 @@ class KnownMemories:
                 forgotten |= _forgotten(item)
             elif item.key.sk.startswith(keys.NO_MEMORIES):
                 continue
-            elif (memory := memory_from(item, self._model)) is not None:
+            elif (memory := memory_from(item, self._models)) is not None:
                 memories[item.key.sk] = memory
             else:
                 unreadable.add(item.key.sk)
         legacy = frozenset(filter(keys.is_legacy_fact, memories))
+        for sk in legacy:
+            # Worked out here, where nobody waits for it, because they are compared with every new statement.
+            _ = (fact := memories[sk].fact) is not None and fact.fingerprint
         return Known(None, memories, frozenset(unreadable), frozenset(forgotten), legacy, by_topic(memories))
 
     def _recall(self, user_id: str) -> tuple[Known, Talks] | None:
@@ -189,14 +212,14 @@ class KnownMemories:
             return known, talks
 
 
-def memory_from(item: Item, model: str | None = None) -> KnownMemory | None:
+def memory_from(item: Item, models: Models = NO_MODELS) -> KnownMemory | None:
     """Return the memory that the item holds, None if it cannot be read."""
     try:
         memory = _memory(item)
     except MemoryServerError:
         return None  # counted as unreadable, and told to whoever asks
-    vector = None if model is None else embedding_from(item.body, memory.text, model)
-    return memory if vector is None else replace(memory, vector=vector)
+    vectors = embedding_from(item.body, memory.searched_text, models)
+    return memory if vectors == NO_VECTORS else replace(memory, vectors=vectors)
 
 
 def _memory(item: Item) -> KnownMemory:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from mcp_memory_server.domain.credentials import refuse_credentials
 from mcp_memory_server.domain.items import Put
 from mcp_memory_server.domain.notes import Note, NoteKind, expiry
 from mcp_memory_server.domain.scope import Scope
@@ -23,7 +24,12 @@ class Notes:
         self._now = now
 
     async def add(self, scope: Scope, kind: NoteKind, text: str, *, operation_id: str | None = None) -> Note:
-        """Keep the note for as long as its kind lives. The same operation id twice is one note."""
+        """Keep the note for as long as its kind lives. The same operation id twice is one note.
+
+        Raises:
+            InvalidRequestError: It holds a credential.
+        """
+        refuse_credentials("note", text)
         now, operation = self._now(), operation_of(operation_id, "note", kind, text)
         note = Note(operation, kind, text, now, expiry(kind, now), scope.session_id)
         body = {**note_body(note), **await self._embeddings.beside(note.text)}

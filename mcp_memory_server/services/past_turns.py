@@ -11,7 +11,7 @@ from mcp_memory_server.domain.turn_memories import from_turn
 from mcp_memory_server.domain.turns import Role
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.schema.embeddings import ATTRIBUTES, embedding_from
+from mcp_memory_server.schema.embeddings import ATTRIBUTES, Models, embedding_from
 from mcp_memory_server.schema.turn_records import (
     META,
     PARTITIONS,
@@ -82,8 +82,10 @@ class PastTurns:
     """Reads turns from the table."""
 
     def __init__(self, table: ItemTable, model: str | None = None) -> None:
+        """``model`` is the one that makes the vectors of turns."""
         self._table = table
         self._model = model
+        self._models = Models(model)
 
     async def sessions(self, scope: Scope) -> list[str]:
         """Return the ids of the user's sessions, as far as the index knows them by now."""
@@ -167,11 +169,11 @@ class PastTurns:
         turn = turn_from(item, parts)
         if turn.role not in _SEARCHED or not turn.content.strip():
             return []
-        vector = None if self._model is None else embedding_from(item.body, turn.content, self._model)
+        vectors = embedding_from(item.body, turn.content, self._models)
         session_id = scope.session_id or ""
-        memory = from_turn(session_id, turn, item.expires_at, vector)
+        memory = from_turn(session_id, turn, item.expires_at, vectors)
         place = TurnPlace(session_id, turn.id, number)
-        return [FoundTurn(place, memory, item.version, self._lacks_an_entry(scope, item, vector))]
+        return [FoundTurn(place, memory, item.version, self._lacks_an_entry(scope, item, vectors.coarse))]
 
     def _lacks_an_entry(self, scope: Scope, item: Item, vector: bytes | None) -> bool:
         if self._model is None or (vector is not None and not any(vector)):

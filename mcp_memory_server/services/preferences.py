@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from mcp_memory_server.domain.credentials import refuse_credentials
 from mcp_memory_server.domain.items import MAX_WRITES_AT_ONCE, Delete, Item, Put
 from mcp_memory_server.domain.memories import from_preference
 from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy, choose
@@ -28,7 +29,12 @@ class Preferences:
     async def set(
         self, scope: Scope, key: str, value: str, *, set_by: SetBy = SetBy.USER, operation_id: str | None = None
     ) -> PreferenceChange:
-        """Set the preference and tell what held before. A key in another case is that of the same preference."""
+        """Set the preference and tell what held before. A key in another case is that of the same preference.
+
+        Raises:
+            InvalidRequestError: It holds a credential.
+        """
+        refuse_credentials("preference", value, name=key)
         wanted = Preference(key, value, set_by, self._now())
         operation = operation_of(operation_id, "preference", key, value, set_by)
         return await until_it_holds(lambda: self._set(scope, wanted, operation))
@@ -53,7 +59,7 @@ class Preferences:
         change = choose(wanted, stored)
         if change.changed:
             body = preference_body(wanted, None if item is None else item.body)
-            body |= await self._embeddings.beside(from_preference(wanted).text)
+            body |= await self._embeddings.beside(from_preference(wanted).searched_text)
             put = Put(key, body, expected_version=item.version if item is not None and item.key == key else 0)
             removals = [Delete(one.key, one.version) for one in items if one.key != key][: MAX_WRITES_AT_ONCE - 2]
             stamp = raise_stamp(scope, key, *(removal.key for removal in removals))

@@ -4,11 +4,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from mcp_memory_server.domain.items import Item, Key, Update
 from mcp_memory_server.domain.memories import KnownMemory
+from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.errors import (
     ConfigurationError,
     ConflictError,
@@ -32,8 +33,8 @@ TOLD_EVERY = 1_000
 
 logger = logging.getLogger(__name__)
 
-Placed = Callable[[bytes], None]
-"""Takes the vector of a memory into the index that lacks it."""
+Placed = Callable[[Vectors], None]
+"""Takes the vectors of a memory into the index that lacks one."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,20 @@ class Reembedding:
         with self._lock:
             return Progress(self._done, len(self._queue))
 
-    async def vectors(self, memories: Sequence[KnownMemory]) -> list[bytes | None]:
-        """Return the vector of each memory: the stored one, or, where the model runs here, one made now."""
-        found = [memory.vector for memory in memories]
-        lacking = [place for place, vector in enumerate(found) if vector is None]
+    def is_lacking(self, memory: KnownMemory) -> bool:
+        """Tell whether a vector of a model in use is not stored beside a memory."""
+        models, vectors = self._embeddings.models, memory.vectors
+        lacks_fine = models.fine is not None and memory.is_short and vectors.fine is None
+        return lacks_fine or (models.coarse is not None and vectors.coarse is None)
+
+    async def vectors(self, memories: Sequence[KnownMemory]) -> list[Vectors]:
+        """Return the vectors of each memory: the stored ones, and a coarse one made now where that model runs here."""
+        found = [memory.vectors for memory in memories]
+        lacking = [place for place, vectors in enumerate(found) if vectors.coarse is None]
         if lacking and self._embeddings.run_here:
-            made = await self._embeddings.of_texts([memories[place].text for place in lacking])
+            made = await self._embeddings.of_texts([memories[place].searched_text for place in lacking])
             for place, vector in zip(lacking, made, strict=True):
-                found[place] = vector
+                found[place] = replace(found[place], coarse=vector)
         return found
 
     def add(self, lacking: Sequence[Lacking]) -> None:
@@ -137,23 +144,29 @@ class Reembedding:
         for one in batch:
             if one.placed is not None and one.key in vectors:
                 one.placed(vectors[one.key])
-        stored = (self._store(items[key], texts[key], vector) for key, vector in vectors.items())
+        stored = (self._store(items[key], texts[key], found) for key, found in vectors.items())
         await asyncio.gather(*stored)
 
-    async def _vectors(self, items: Mapping[Key, Item], texts: Mapping[Key, str]) -> dict[Key, bytes]:
-        """Return the vector of each text: the stored one where there is one, which only lacks its entry."""
-        model = self._embeddings.model or ""
-        found = {key: embedding_from(items[key].body, text, model) for key, text in texts.items()}
-        stored = {key: vector for key, vector in found.items() if vector is not None}
-        lacking = {key: text for key, text in texts.items() if key not in stored}
-        made = await self._embeddings.of_texts(list(lacking.values())) if lacking else ()
-        return stored | dict(zip(lacking, made, strict=True))
+    async def _vectors(self, items: Mapping[Key, Item], texts: Mapping[Key, str]) -> dict[Key, Vectors]:
+        """Return the vectors of each text: the stored ones, and new ones where there is none."""
+        stored = {key: embedding_from(items[key].body, text, self._embeddings.models) for key, text in texts.items()}
+        coarse = {key: texts[key] for key, vectors in stored.items() if vectors.coarse is None}
+        fine = {key: texts[key] for key, vectors in stored.items() if vectors.fine is None and turn_at(key) is None}
+        made_coarse = dict(zip(coarse, await self._coarse(list(coarse.values())), strict=True))
+        made_fine = dict(zip(fine, await self._embeddings.fine_of_texts(list(fine.values())), strict=True))
+        return {
+            key: Vectors(vectors.coarse or made_coarse.get(key), vectors.fine or made_fine.get(key))
+            for key, vectors in stored.items()
+        }
+
+    async def _coarse(self, texts: Sequence[str]) -> Sequence[bytes]:
+        return await self._embeddings.of_texts(texts) if texts else ()
 
     async def _text(self, item: Item) -> str | None:
-        """Return the text that the vector is of, None if the item holds none that can be read."""
+        """Return the text that the vectors are of, None if the item holds none that can be read."""
         if not item.key.pk.startswith("SESSION#"):
             memory = memory_from(item)
-            return None if memory is None else memory.text
+            return None if memory is None else memory.searched_text
         partition = parts_of(item)
         parts = () if partition is None else (await self._table.query(partition, limit=None)).items
         try:
@@ -161,12 +174,12 @@ class Reembedding:
         except MemoryServerError:
             return None
 
-    async def _store(self, item: Item, text: str, vector: bytes) -> None:
+    async def _store(self, item: Item, text: str, vectors: Vectors) -> None:
         turn = turn_at(item.key)
-        if turn is None:
-            body = embedding_body(text, vector, self._embeddings.model or "")
+        if turn is None or vectors.coarse is None:
+            body = embedding_body(text, vectors, self._embeddings.models)
         else:
-            body = self._embeddings.stored_with_turn(turn[0].user_id, text, vector)
+            body = self._embeddings.stored_with_turn(turn[0].user_id, text, vectors.coarse)
         if all(item.body.get(name) == value for name, value in body.items()):
             return  # somebody else was faster
         outdated = outdated_vectors(item.body, body)

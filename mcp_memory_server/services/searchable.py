@@ -14,6 +14,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.searched import document_of
 from mcp_memory_server.domain.turn_memories import turn_memory_id
 from mcp_memory_server.domain.ulids import first_ulid_of, moment_of
+from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.schema.keys import user_partition
 from mcp_memory_server.schema.stamps import TalkGoesOn
@@ -115,7 +116,7 @@ class Searchable:
     def put_in(
         self,
         memories: Sequence[tuple[str, KnownMemory]],
-        vectors: Sequence[bytes | None],
+        vectors: Sequence[Vectors],
         now: datetime,
         *,
         for_good: bool = False,
@@ -221,8 +222,7 @@ class Searchable:
 
     def search(
         self,
-        question: str,
-        vector: bytes | None,
+        questions: Sequence[tuple[str, Vectors]],
         *,
         asked_at: datetime,
         limit: int,
@@ -230,14 +230,20 @@ class Searchable:
         only: Callable[["Searchable"], Collection[str]] | None = None,
         explain: bool = False,
     ) -> tuple[list[Match], Known]:
-        """Return what answers the question, best first, and the memories that it refers to."""
+        """Return what answers one of the questions, best first, and the memories that it refers to."""
         with self.lock:
             prior = self._prior(asked_at, times_told)
             chosen = None if only is None else only(self)
             found = self.index.search(
-                question, vector, asked_at=asked_at, limit=limit, only=chosen, prior=prior, explain=explain
+                questions, asked_at=asked_at, limit=limit, only=chosen, prior=prior, explain=explain
             )
             return found, self.known
+
+    def alike(self, document_id: str, limit: int) -> list[tuple[KnownMemory, float]]:
+        """Return the memories that are closest in meaning to this one, closest first, each with its cosine."""
+        with self.lock:
+            found = self.index.alike(document_id, limit)
+            return [(self.known.by_key[one], cosine) for one, cosine in found if one in self.known.by_key]
 
     def held(self, moment: datetime, rows: Mapping[str, KnownMemory]) -> set[str]:
         """Return the documents of what was true, or had been said, at this moment."""

@@ -11,6 +11,7 @@ from threading import Lock
 
 from mcp_memory_server.domain.memories import Known, KnownMemory
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.services.background import Background
@@ -229,16 +230,16 @@ class SearchableMemories:
             searchable.put_in(some, vectors, self._now(), for_good=for_good)
             self._reembedding.add(
                 [
-                    Lacking(key_of(scope, entry[0]), None if vector else self._placing(searchable, *entry))
-                    for entry, vector in zip(some, vectors, strict=True)
-                    if entry[1].vector is None
+                    Lacking(key_of(scope, entry[0]), self._placing(searchable, *entry))
+                    for entry in some
+                    if self._reembedding.is_lacking(entry[1])
                 ]
             )
             await asyncio.sleep(0)  # others are waiting for the same loop
 
     def _placing(self, searchable: Searchable, document_id: str, memory: KnownMemory) -> Placed:
-        def place(vector: bytes) -> None:
+        def place(vectors: Vectors) -> None:
             if document_id in searchable.index:
-                searchable.put_in([(document_id, memory)], [vector], self._now())
+                searchable.put_in([(document_id, memory)], [vectors], self._now())
 
         return place

@@ -26,7 +26,7 @@ from mcp_memory_server.services.recall import Recall
 from mcp_memory_server.services.summaries import Summaries
 from mcp_memory_server.settings import Settings, read_settings
 from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file, sessions_file
-from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedder
+from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedders
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
 from mcp_memory_server.wiring.searching import Searching, searching_over
 from mcp_memory_server.wiring.tables import (
@@ -85,7 +85,7 @@ async def open_memory(
         TableDamagedError: The file is damaged or another program's. It was left untouched.
     """
     settings = settings or read_settings()
-    embedder = await open_embedder(settings)
+    embedder, fine = await open_embedders(settings)
     vectors = open_vector_index(settings, embedder, metrics)
     table = await open_table(settings, now=now, metrics=metrics)
     opened: list[BesideTheTable] = []
@@ -105,6 +105,7 @@ async def open_memory(
             beside,
             partial(_chosen_care, settings),
             embedder,
+            fine,
             vectors,
             near=near,
             now=now,
@@ -121,8 +122,9 @@ async def open_memory(
         await table.close()
         if vectors is not None:
             await vectors.close()
-        if embedder is not None:
-            await embedder.close()
+        for model in (embedder, fine):
+            if model is not None:
+                await model.close()
 
 
 @asynccontextmanager
@@ -134,6 +136,7 @@ async def running(
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None = None,
     embedder: Embedder | None = None,
+    fine: Embedder | None = None,
     near: ItemTable | None = None,
     care: "Callable[[], Care] | None" = None,
 ) -> AsyncGenerator[Memory]:
@@ -147,6 +150,7 @@ async def running(
         lambda: beside,
         care or _no_care,
         embedder or built_in_embedder(),
+        fine,
         near=near or table,
         now=now,
         monotonic=monotonic,
@@ -192,6 +196,7 @@ async def _running(
     beside: Callable[[], BesideTheTable],
     care: "Callable[[], Care]",
     embedder: Embedder | None,
+    fine: Embedder | None = None,
     vectors: VectorIndex | None = None,
     *,
     near: ItemTable,
@@ -202,7 +207,7 @@ async def _running(
     looks_after: bool = False,
     lists_late: bool = True,
 ) -> AsyncGenerator[Memory]:
-    searching = searching_over(table, embedder, now, vectors, metrics, near=near, lists_late=lists_late)
+    searching = searching_over(table, embedder, fine, now, vectors, metrics, near=near, lists_late=lists_late)
     facts = Facts(table, searching.known, searching.embeddings, now)
     sessions = _Sessions(table, beside, facts, care, searching, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong

@@ -7,8 +7,18 @@ from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.packages import missing_package
 
 
-async def open_embedder(settings: Settings) -> Embedder | None:
-    """Open the model that the settings name, None if meanings are not compared. Whoever opens it closes it.
+async def open_embedders(settings: Settings) -> tuple[Embedder | None, Embedder | None]:
+    """Open the coarse and the fine model that the settings name, None where there is none. Whoever opens closes them.
+
+    Raises:
+        ConfigurationError: A package is missing, or the model is not there.
+    """
+    has_fine = isinstance(parse_embeddings(settings.embeddings), BuiltInModel)
+    return await open_coarse_embedder(settings), built_in_fine_embedder() if has_fine else None
+
+
+async def open_coarse_embedder(settings: Settings) -> Embedder | None:
+    """Open the model that gives every text its vector.
 
     Raises:
         ConfigurationError: A package is missing, or the model is not there.
@@ -33,6 +43,13 @@ def built_in_embedder() -> Embedder:
     from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
 
     return BuiltInEmbedder()
+
+
+def built_in_fine_embedder() -> Embedder:
+    """Return the better model that ships with the package. It is loaded when it is first used."""
+    from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder
+
+    return MultilingualE5Embedder()
 
 
 def new_search_index() -> SearchIndex:

@@ -42,6 +42,7 @@ class Searching:
 def searching_over(
     table: ItemTable,
     embedder: Embedder | None,
+    fine: Embedder | None,
     now: Callable[[], datetime],
     vectors: VectorIndex | None = None,
     metrics: Metrics | None = None,
@@ -53,7 +54,7 @@ def searching_over(
 
     ``near`` is the same table for reads that may come from a cache.
     """
-    embeddings, background = Embeddings(embedder, enter_turns=vectors is not None), Background()
+    embeddings, background = Embeddings(embedder, fine, enter_turns=vectors is not None), Background()
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
     own = OwnTurns()
@@ -61,7 +62,7 @@ def searching_over(
     return Searching(
         embeddings,
         own,
-        KnownMemories(table, embeddings.model, near=near),
+        KnownMemories(table, embeddings.models, near=near),
         turns,
         searchable,
         NearbyTurns(searchable, turns, vectors, embeddings.model, metrics),

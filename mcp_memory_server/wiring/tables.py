@@ -11,7 +11,7 @@ from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
-from mcp_memory_server.wiring.embeddings import open_embedder
+from mcp_memory_server.wiring.embeddings import open_coarse_embedder
 from mcp_memory_server.wiring.packages import missing_package
 from mcp_memory_server.wiring.vector_index import vector_index_shape
 
@@ -124,7 +124,7 @@ async def delete_table(settings: Settings, progress: Callable[[str], None]) -> N
 async def _vector_index(settings: Settings) -> "VectorIndexShape | None":
     if isinstance(parse_vector_index(settings.vector_index), Nowhere):
         return None  # so that no model is opened for it
-    embedder = await open_embedder(settings)
+    embedder = await open_coarse_embedder(settings)
     try:
         return vector_index_shape(settings, embedder)
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 from mcp_memory_server.adapters.bedrock.embedder import open_bedrock
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
 from mcp_memory_server.adapters.model2vec.embedder import open_model2vec
+from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder
 from mcp_memory_server.adapters.onnx.embedder import open_onnx
 from mcp_memory_server.ports.embedder import Embedder
 from tests.engines.bedrock import COHERE, COHERE_4, TITAN, bedrock_service
@@ -21,6 +22,16 @@ Opening = Callable[[Path], AbstractAsyncContextManager[Embedder]]
 @asynccontextmanager
 async def built_in(folder: Path) -> AsyncIterator[Embedder]:
     yield BuiltInEmbedder()
+
+
+def multilingual_e5(*, use_onnxruntime: bool) -> Opening:
+    @asynccontextmanager
+    async def opening(folder: Path) -> AsyncIterator[Embedder]:
+        embedder = MultilingualE5Embedder(use_onnxruntime)
+        yield embedder
+        await embedder.close()
+
+    return opening
 
 
 @asynccontextmanager
@@ -50,6 +61,8 @@ def bedrock(model_id: str) -> Opening:
 
 EMBEDDERS: dict[str, Opening] = {
     "built-in": built_in,
+    "multilingual-e5-numpy": multilingual_e5(use_onnxruntime=False),
+    "multilingual-e5-onnxruntime": multilingual_e5(use_onnxruntime=True),
     "model2vec": model2vec,
     "onnx": onnx,
     "titan": bedrock(TITAN),

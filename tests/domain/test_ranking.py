@@ -43,10 +43,6 @@ def test_a_fresh_memory_counts_more_than_an_old_one() -> None:
     assert standing(new, NOON) > standing(old, NOON)
 
 
-def test_what_was_saved_counts_more_than_what_was_said_in_passing() -> None:
-    assert standing(known_fact("Anna has a dog", at=NOON), NOON) > standing_of_turn(NOON, 0.5, NOON)
-
-
 def test_an_important_turn_counts_more_than_a_greeting() -> None:
     assert standing_of_turn(NOON, 0.9, NOON) > standing_of_turn(NOON, 0.1, NOON)
 

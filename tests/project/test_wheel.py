@@ -36,11 +36,18 @@ def test_the_wheel_has_the_package_its_data_and_its_types(wheel: zipfile.ZipFile
     assert {
         "mcp_memory_server/__main__.py",
         "mcp_memory_server/py.typed",
+        "mcp_memory_server/adapters/multilingual_e5/multilingual_e5_small.safetensors",
         "mcp_memory_server/adapters/tiktoken/cl100k_base.tokens",
         "agent_plugins/__init__.py",
         "agent_plugins/lua/circuit.lua",
     } <= names
     assert not [name for name in names if name.startswith(("tests/", "examples/"))]
+
+
+def test_the_wheel_has_the_licences_of_the_data_in_it(wheel: zipfile.ZipFile) -> None:
+    licences = {Path(name).name for name in wheel.namelist() if "/licenses/" in name}
+
+    assert {"LICENSE", "potion_base_8m.LICENSE", "multilingual_e5_small.LICENSE", "cl100k_base.LICENSE"} <= licences
 
 
 def test_the_wheel_installs_one_command_and_an_extra_for_each_technology(wheel: zipfile.ZipFile) -> None:

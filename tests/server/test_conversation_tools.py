@@ -160,3 +160,15 @@ async def test_a_logged_tool_call_is_listed_without_its_secrets(tmp_path: Path) 
     assert (logged["name"], logged["duration_ms"], logged["status"]) == ("search", 12.5, "ok")
     assert logged["inputs"] == {"city": "Rome", "api_key": "[redacted]"}
     assert [entry["session_id"] for entry in both["calls"]] == ["s 2", "s 1"]
+
+
+async def test_a_turn_with_a_credential_says_that_it_was_redacted(client: Client) -> None:
+    token = "ghp_" + "aB3x" * 9
+
+    kept = await call(client, "append_turn", session_id="chat", role="user", content=f"Use {token} please.")
+    plain = await call(client, "append_turn", session_id="chat", role="user", content="I forgot my password.")
+
+    assert kept["redacted"] == 1
+    assert "redacted" not in plain
+    turns = (await call(client, "load_session", session_id="chat"))["turns"]
+    assert [turn["content"] for turn in turns] == ["Use [redacted] please.", "I forgot my password."]

@@ -193,3 +193,17 @@ async def test_a_memory_cannot_forge_a_heading_or_an_entry_of_the_context(client
         "## Facts",
     ]
     assert sum(line.startswith("- ") for line in page.splitlines()) == 2
+
+
+async def test_a_credential_is_refused_with_what_to_do_instead(client: Client) -> None:
+    token = "ghp_" + "aB3x" * 9
+
+    for tool, arguments in {
+        "remember_fact": {"fact": f"Ana's token is {token}."},
+        "set_preference": {"key": "github token", "value": token},
+    }.items():
+        refusal = await be_refused(client, tool, arguments)
+
+        assert "what looks like a GitHub token" in refusal["message"]
+        assert "Save where it is kept" in refusal["message"]
+        assert token not in str(refusal)

@@ -65,9 +65,11 @@ async def test_it_begins_with_who_the_user_is_and_what_can_hurt(memory: Memory, 
     clock.advance(timedelta(days=1))
 
     assert sections(await memory.context.load(anna, max_tokens=200))[:3] == [
-        "## The user\n"
-        "- The user's name is Anna Peeters.\n- Anna lives in Ghent.\n"
-        "- Globex, as a welder (work/employer)\n- Anna is married to Jo.",
+        (
+            "## The user\n"
+            "- The user's name is Anna Peeters.\n- Anna lives in Ghent.\n"
+            "- Globex, as a welder (work/employer)\n- Anna is married to Jo."
+        ),
         "## Health and diet\n- Anna is allergic to wasp stings.",
         "## Preferences\n- tone: brief\n- Short answers without lists (assistant/style)",
     ]
@@ -124,8 +126,10 @@ async def test_what_was_saved_last_is_told_with_what_it_took_the_place_of(
     clock.advance(timedelta(days=1))
 
     assert sections(await memory.context.load(anna)) == [
-        "## Saved last\n- Does yoga on Mondays (no longer true)\n"
-        "- Drinks cocoa for breakfast (before: Drinks tea for breakfast)",
+        (
+            "## Saved last\n- Does yoga on Mondays (no longer true)\n"
+            "- Drinks cocoa for breakfast (before: Drinks tea for breakfast)"
+        ),
         "## Facts\n- Plays chess",
     ]
 

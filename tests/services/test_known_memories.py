@@ -9,6 +9,8 @@ from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys
 from mcp_memory_server.services import known_memories
 from mcp_memory_server.services.known_memories import KnownMemories
+from mcp_memory_server.wiring import running
+from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 
 pytestmark = pytest.mark.anyio
@@ -89,6 +91,23 @@ async def test_the_users_seen_last_are_kept_and_the_others_are_read_again(
     await known.of(users[0])
 
     assert kept == 0
+    assert watched.calls["query"] == 1
+
+
+async def test_own_writes_that_nobody_asked_about_are_not_a_reason_to_read_everything_again(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await memory.facts.learn(anna, Statement("Has a cat"))
+    watched = WatchedTable(memory.table)
+
+    async with running(watched.as_table, now=clock) as again:
+        await again.facts.all(anna)
+        for number in range(30):
+            await again.facts.learn(anna, Statement(f"Knows person {number}"))
+        await again.facts.learn(anna, Statement("Has a dog", topic="pets"))
+        found = await again.facts.all(anna)
+
+    assert len(found) == 32
     assert watched.calls["query"] == 1
 
 

@@ -6,13 +6,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from mcp_memory_server.adapters.built_in.columns import Rows, with_room
+from mcp_memory_server.adapters.built_in.families import OF_FACTS, OF_FINE_FACTS, OF_TURNS
 from mcp_memory_server.adapters.built_in.postings import Postings
-from mcp_memory_server.adapters.built_in.sessions import Sessions
+from mcp_memory_server.adapters.built_in.scored_rows import Families
+from mcp_memory_server.adapters.built_in.sessions import ALONE, Sessions
 from mcp_memory_server.adapters.built_in.speakers import Speakers
 from mcp_memory_server.adapters.built_in.vector_rows import VectorRows
 from mcp_memory_server.domain.documents import Document
 from mcp_memory_server.domain.stop_words import ENGLISH
-from mcp_memory_server.domain.word_forms import Stemmer, forms, terms_of, words_of
+from mcp_memory_server.domain.vectors import Vectors
+from mcp_memory_server.domain.word_forms import Stemmer, forms, is_latin, terms_of, words_of
 
 
 class DocumentRows:
@@ -21,13 +24,15 @@ class DocumentRows:
     def __init__(self, stem: Stemmer) -> None:
         self.stem = stem
         self.postings = Postings()
-        self.vectors = VectorRows()
+        self.coarse = VectorRows()
+        self.fine = VectorRows()
         self.sessions = Sessions()
         self.speakers = Speakers()
         self.lengths = np.empty(0, np.float32)
         self.characters = np.empty(0, np.float32)
         self.moments = np.empty(0, np.float64)
         self.statements = np.empty(0, np.int64)
+        self.is_latin = np.empty(0, np.bool_)
         self.ids: list[str] = []
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
@@ -47,7 +52,7 @@ class DocumentRows:
         """How many rows there are, free ones included."""
         return len(self.ids)
 
-    def add(self, document: Document, vector: bytes | None) -> None:
+    def add(self, document: Document, vectors: Vectors) -> None:
         """Write a document that is not there yet."""
         row = self._free_row(document.id)
         language, terms = terms_of(document.text, self.stem)
@@ -57,7 +62,8 @@ class DocumentRows:
         self._in_language[language] += 1
         self._total_length += length
         self.postings.add(row, terms, context)
-        self.vectors.put(row, vector)
+        self.coarse.put(row, vectors.coarse)
+        self.fine.put(row, vectors.fine)
         self.speakers.put(row, document.speaker)
         self.sessions.add(row, document.session, document.at.timestamp(), length)
         self._measure(row, length, document)
@@ -71,9 +77,9 @@ class DocumentRows:
             return
         length = int(self.lengths[row])
         self.postings.remove(row)
-        self.vectors.put(row, None)
+        self.coarse.put(row, None)
+        self.fine.put(row, None)
         self.sessions.remove(row, length)
-        self.speakers.remove(row)
         self._total_length -= length
         self._in_language[self._languages[row]] -= 1
         self._past.discard(row)
@@ -86,6 +92,18 @@ class DocumentRows:
         same = [self.ids[other] for other in np.flatnonzero(self.statements[: self.size] == self.statements[row])]
         return [one for one in same if one != document_id and one in self._rows]
 
+    def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
+        """Return the documents that stand alone and are closest in meaning to this one, with their cosines."""
+        if (row := self._rows.get(document_id)) is None:
+            return []
+        vectors = self.fine if self.fine.vector(row) else self.coarse
+        vector, rows = vectors.vector(row), self.all_rows()
+        rows = rows[(self.sessions.number_of[rows] == ALONE) & vectors.has_vector(rows) & (rows != row)]
+        if vector is None or not len(rows):
+            return []
+        cosines = vectors.cosines(rows, vector)
+        return [(self.ids[rows[place]], float(cosines[place])) for place in np.argsort(-cosines)[:limit].tolist()]
+
     def rows_of(self, ids: Iterable[str]) -> Rows:
         """Return the rows of those documents that are there, in rising order."""
         return np.array(sorted({self._rows[document_id] for document_id in ids if document_id in self._rows}), np.intp)
@@ -96,9 +114,22 @@ class DocumentRows:
         taken[self._free] = False
         return np.flatnonzero(taken)
 
-    def present(self, rows: Rows) -> Rows:
-        """Return those of the rows that hold what is not past."""
-        return rows[~np.isin(rows, list(self._past))] if self._past else rows
+    def past_among(self, rows: Iterable[int]) -> list[int]:
+        """Return those of the rows that hold what is past."""
+        return [row for row in rows if row in self._past]
+
+    def sample(self, most: int) -> Rows:
+        """Return about so many rows, spread evenly over all documents."""
+        rows = self.all_rows()
+        return rows[:: max(len(rows) // most, 1)]
+
+    def families(self, rows: Rows, asked: Vectors) -> Families:
+        """Return the family of each row, for a question with these vectors."""
+        families = np.full(len(rows), OF_FACTS, np.int8)
+        if asked.fine is not None:
+            families[self.fine.has_vector(rows)] = OF_FINE_FACTS
+        families[self.sessions.number_of[rows] != ALONE] = OF_TURNS
+        return families
 
     def languages(self, limit: int) -> list[str]:
         """Return the languages that most documents are in."""
@@ -122,6 +153,8 @@ class DocumentRows:
         self.characters = with_room(self.characters, row)
         self.moments = with_room(self.moments, row)
         self.statements = with_room(self.statements, row)
+        self.is_latin = with_room(self.is_latin, row)
+        self.is_latin[row] = is_latin(document.text)
         self.lengths[row] = length
         self.characters[row] = len(document.text)
         self.moments[row] = document.at.timestamp()

@@ -1,6 +1,6 @@
 """Near duplicates: the same thing said again does not crowd out the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mcp_memory_server.adapters.built_in.columns import Rows
 from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
@@ -12,8 +12,8 @@ FEWEST = 3
 """With fewer terms than this nothing is a repetition."""
 
 
-def said_once(ranked: Sequence[int], statements: Sequence[int]) -> dict[int, list[int]]:
-    """Return those that say something first, in their order, each with the others that say the very same."""
+def said_once(ranked: Sequence[int], statements: Mapping[int, int]) -> dict[int, list[int]]:
+    """Return the rows that say something first, in their order, each with the others that say the very same."""
     firsts: dict[int, int] = {}
     said: dict[int, list[int]] = {}
     for one in ranked:
@@ -28,7 +28,7 @@ def said_once(ranked: Sequence[int], statements: Sequence[int]) -> dict[int, lis
 def repetitions_last(rows: Rows, documents: DocumentRows) -> list[int]:
     """Return the places of the rows in their order, but of those that repeat an earlier one behind all others."""
     again: dict[int, None] = {}
-    for earlier, later in documents.vectors.alike(rows):
+    for earlier, later in documents.coarse.alike(rows):
         is_settled = earlier in again or later in again
         if not is_settled and _say_the_same(documents.postings, rows[earlier], rows[later]):
             again[later] = None

@@ -7,15 +7,16 @@ from functools import cached_property
 
 from mcp_memory_server.domain.question_dates import AskedTimes
 from mcp_memory_server.domain.question_forms import role_asked_for
-from mcp_memory_server.domain.word_forms import UNSPACED, asked_words, language_of, words_of
+from mcp_memory_server.domain.vectors import Vectors
+from mcp_memory_server.domain.word_forms import asked_words, is_latin, words_of
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its vector, the words that tell something with their weights, and the times that it speaks of."""
+    """A question, its vectors, the words that tell something with their weights, and the times that it speaks of."""
 
     text: str
-    vector: bytes | None
+    vectors: Vectors
     words: Mapping[str, float]
     times: AskedTimes
 
@@ -35,6 +36,6 @@ class Question:
         return bool(self.times.spans) and all(weight < 1 for weight in asked_words(self.times.rest).values())
 
     @cached_property
-    def is_judged_by_words(self) -> bool:
-        """Its vector says nothing about what is close enough."""
-        return self.vector is None or language_of(words_of(self.text)) == UNSPACED
+    def is_latin(self) -> bool:
+        """Whether it is written in Latin letters."""
+        return is_latin(self.text)

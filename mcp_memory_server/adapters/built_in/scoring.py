@@ -30,6 +30,7 @@ SPEAKER_WEIGHT = 0.4
 SESSION_WEIGHT = 0.2
 """For a document of the session that holds most of the question's words; less for the others."""
 TIME_WEIGHT = 0.2
+TIME_WEIGHT_OF_FACTS = 0.1
 FADES_IN = 7 * 86400.0
 """For a document of the time that the question speaks of. A week away it is a third of that, in seconds."""
 
@@ -66,8 +67,11 @@ def rarity(holding: int, size: int) -> float:
 
 
 def meaning(cosines: Numbers, has_vector: NDArray[np.bool_]) -> Numbers:
-    """Return what closeness in meaning is worth; a text without a vector is as close as any other."""
-    return np.where(has_vector, cosines - USUAL_COSINE, 0).astype(np.float32)
+    """Return what closeness in meaning is worth; a text without a vector is as close as the others on average."""
+    close = (cosines - USUAL_COSINE).astype(np.float32)
+    if not has_vector.all():
+        close[~has_vector] = close[has_vector].mean() if has_vector.any() else 0
+    return close
 
 
 def borrowed(before: Numbers, after: Numbers, characters: Numbers) -> Numbers:

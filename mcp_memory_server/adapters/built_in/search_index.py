@@ -4,7 +4,7 @@ It is a copy that can be made again from what is stored, and holds no texts. Two
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -12,40 +12,36 @@ import numpy as np
 from mcp_memory_server.adapters.built_in import scoring
 from mcp_memory_server.adapters.built_in.columns import Numbers, Rows
 from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
+from mcp_memory_server.adapters.built_in.families import FAMILIES, OF_FINE_FACTS, OF_TURNS
 from mcp_memory_server.adapters.built_in.found_words import FoundWords, find_words
 from mcp_memory_server.adapters.built_in.highest import highest
 from mcp_memory_server.adapters.built_in.near_duplicates import repetitions_last, said_once
 from mcp_memory_server.adapters.built_in.questions import Question
+from mcp_memory_server.adapters.built_in.scored_rows import Families, Hit, ScoredRows, best_of_each, odds_of
 from mcp_memory_server.adapters.built_in.scoring import Parts
 from mcp_memory_server.adapters.built_in.sessions import NOBODY
-from mcp_memory_server.domain.documents import USER, Document, Match, Prior
+from mcp_memory_server.domain.documents import Document, Match, Prior
+from mcp_memory_server.domain.likelihood import FEWEST_RETURNED, MOST_WEAK, RELATED_FROM
 from mcp_memory_server.domain.question_dates import Span, times_asked_for
+from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
 from mcp_memory_server.domain.word_forms import Stemmer, asked_words
 
 SCORED_COMPLETELY = 1_000
 """In a store of up to so many documents each is scored."""
 CANDIDATES = 200
-"""In a larger one so many are that share the most words, so many that are closest in meaning, and those beside them."""
+"""In a larger one so many are that share the most words, so many that are closest in meaning by each model, and those
+beside them."""
+SAMPLE = 300
+"""So many documents, spread over a larger store, show how unrelated ones score."""
 
-FLOOR = 0.48
-"""Nothing is found unless some document reaches this: the share of the question's words that it holds, plus how much
-closer in meaning it is than any text."""
-FLOOR_OF_WORDS = 0.09
-"""The same without meaning: there are no vectors, or the script has no spaces, which small models do not understand."""
-LARGE = 500
-"""The more documents there are, the closer the closest is by chance. From so many on the floor holds; with one document
-it is at ``LOWERED`` of it."""
-LOWERED = 0.2
-NAMED = 0.2
-"""A question that names somebody who speaks here asks for something that is here: so much lower is the floor."""
-OWN = 0.1
-"""So much lower it is for a question about the asker ("I", "my"), which is asked of a memory and not of a lexicon."""
-UNHEARD = 0.05
-"""A question of which nobody ever said a word is found by meaning alone, and may be no question at all."""
-FAR_BEHIND = 0.3
-"""A document with less than this share of the best score is no answer."""
-FIRST, BEHIND = 5, 0.55
-"""Beyond the first few, one with less than this share is none either: where the answer is plain, the rest is noise."""
+PAST_PENALTY = 1.5
+"""How much the odds of what no longer holds are lowered (as a logarithm), so that it comes after what holds."""
+ASKED_FOR_BY_TIME = 0.0
+"""The odds (as a logarithm) of what was said at the time that a question asks for, and for nothing else."""
+_WORDS = np.array([family.words for family in FAMILIES], np.float32)
+_COARSE = np.array([family.coarse for family in FAMILIES], np.float32)
+_FINE = np.array([family.fine for family in FAMILIES], np.float32)
+
 REORDERED, FEWEST_REORDERED = 1.5, 60
 """Priors and repetitions are looked at among this many times the limit, and among so many at least."""
 
@@ -62,9 +58,9 @@ class BuiltInSearchIndex:
     def __contains__(self, document_id: object) -> bool:
         return document_id in self._documents
 
-    def add(self, documents: Sequence[Document], vectors: Sequence[bytes | None] | None = None) -> None:
+    def add(self, documents: Sequence[Document], vectors: Sequence[Vectors] | None = None) -> None:
         """See the port."""
-        for document, vector in zip(documents, vectors or [None] * len(documents), strict=True):
+        for document, vector in zip(documents, vectors or [NO_VECTORS] * len(documents), strict=True):
             self._documents.remove(document.id)
             self._documents.add(document, vector)
 
@@ -77,10 +73,13 @@ class BuiltInSearchIndex:
         """See the port."""
         return self._documents.same_as(document_id)
 
+    def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
+        """See the port."""
+        return self._documents.alike(document_id, limit)
+
     def search(
         self,
-        question: str,
-        vector: bytes | None = None,
+        questions: Sequence[tuple[str, Vectors]],
         *,
         asked_at: datetime,
         limit: int,
@@ -89,74 +88,89 @@ class BuiltInSearchIndex:
         explain: bool = False,
     ) -> list[Match]:
         """See the port."""
-        known = vector if self._documents.vectors.dimensions else None
-        asked = Question(question, known, asked_words(question), times_asked_for(question, asked_at))
-        if not asked.words or not len(self):
+        if not len(self):
             return []
+        asked = [self._question(text, vectors, asked_at) for text, vectors in questions]
+        scored = [self._scored(question, only) for question in asked if question.words]
+        return self._best(scored, limit, prior, lower_past=only is None, explain=explain)
+
+    def _question(self, text: str, vectors: Vectors, asked_at: datetime) -> Question:
+        coarse = vectors.coarse if self._documents.coarse.dimensions else None
+        fine = vectors.fine if self._documents.fine.dimensions else None
+        return Question(text, Vectors(coarse, fine), asked_words(text), times_asked_for(text, asked_at))
+
+    def _scored(self, asked: Question, only: Collection[str] | None) -> ScoredRows:
         found = find_words(self._documents, asked.words)
         rows = self._candidates(asked, found, only)
-        if not len(rows):
-            return []
-        parts = self._scored(rows, asked, found)
-        if not asked.asks_only_for_a_time and self._closeness(asked, parts, found).max() < self._floor(asked, found):
-            return []
-        return self._best(rows, parts, limit, prior, explain=explain)
-
-    def _floor(self, asked: Question, found: FoundWords) -> float:
-        if asked.is_judged_by_words:
-            return FLOOR_OF_WORDS
-        floor = FLOOR * (LOWERED + (1 - LOWERED) * min(1, math.log(len(self)) / math.log(LARGE)))
-        if not found.known:
-            floor += UNHEARD
-        if asked.role == USER:
-            floor -= OWN
-        return floor - NAMED if self._documents.speakers.are_named(asked.spoken) else floor
-
-    def _closeness(self, asked: Question, parts: Parts, found: FoundWords) -> Numbers:
-        words = found.known * parts.words
-        return words if asked.is_judged_by_words else words + np.maximum(parts.meaning, 0)
+        is_sample = np.ones(len(rows), np.bool_)
+        if only is None and len(self) > SCORED_COMPLETELY:
+            sample = self._documents.sample(SAMPLE)
+            rows = np.union1d(rows, sample)
+            is_sample = np.isin(rows, sample, assume_unique=True)
+        families = self._documents.families(rows, asked.vectors)
+        parts = self._parts(rows, families, asked, found)
+        odds = odds_of(parts.total(), families, is_sample, len(self) if only is None else len(rows))
+        if asked.asks_only_for_a_time:
+            odds = np.maximum(odds, ASKED_FOR_BY_TIME)
+        return ScoredRows(rows, families, parts, odds)
 
     def _candidates(self, asked: Question, found: FoundWords, only: Collection[str] | None) -> Rows:
         if only is not None:
             rows = self._documents.rows_of(only)
         elif asked.asks_only_for_a_time or len(self) <= SCORED_COMPLETELY:
-            rows = self._documents.present(self._documents.all_rows())
+            rows = self._documents.all_rows()
         else:
-            return self._documents.present(self._closest(asked, found))
+            return self._closest(asked, found)
         return rows[self._near(rows, asked.times.spans) == 1] if asked.asks_only_for_a_time else rows
 
     def _closest(self, asked: Question, found: FoundWords) -> Rows:
-        chosen = np.zeros(self._documents.size + 1, np.bool_)  # the last place is for the neighbour that is nobody
+        documents = self._documents
+        chosen = np.zeros(documents.size + 1, np.bool_)  # the last place is for the neighbour that is nobody
         chosen[highest(found.rows, CANDIDATES)] = True
-        if asked.vector is not None:
-            chosen[self._documents.vectors.nearest(asked.vector, CANDIDATES, self._documents.size)] = True
+        if asked.vectors.coarse is not None:
+            chosen[documents.coarse.nearest(asked.vectors.coarse, CANDIDATES, documents.size)] = True
+        if asked.vectors.fine is not None:
+            chosen[documents.fine.nearest(asked.vectors.fine, CANDIDATES, documents.size)] = True
         rows = np.flatnonzero(chosen[:NOBODY])
-        sessions = self._documents.sessions
+        sessions = documents.sessions
         if not sessions.number_of[rows].any():  # single facts have nobody beside them
             return rows
         chosen[sessions.before[rows]] = True
         chosen[sessions.after[rows]] = True
         return np.flatnonzero(chosen[:NOBODY])
 
-    def _scored(self, rows: Rows, asked: Question, found: FoundWords) -> Parts:
+    def _parts(self, rows: Rows, families: Families, asked: Question, found: FoundWords) -> Parts:
         documents = self._documents
-        words, meaning = self._own(rows, asked, found)
+        words, meaning = self._own(rows, families, asked, found)
+        in_session = families == OF_TURNS
         speakers = documents.speakers.asked_for(asked.spoken, asked.role)
         return Parts(
             words,
             meaning,
             self._borrowed(rows, words + meaning, asked, found),
-            scoring.SPEAKER_WEIGHT * speakers[documents.speakers.number_of[rows]],
+            scoring.SPEAKER_WEIGHT * speakers[documents.speakers.number_of[rows]] * in_session,
             scoring.SESSION_WEIGHT * found.sessions[documents.sessions.number_of[rows]],
-            scoring.TIME_WEIGHT * self._near(rows, asked.times.spans),
+            np.where(in_session, scoring.TIME_WEIGHT, scoring.TIME_WEIGHT_OF_FACTS)
+            * self._near(rows, asked.times.spans),
         )
 
-    def _own(self, rows: Rows, asked: Question, found: FoundWords) -> tuple[Numbers, Numbers]:
-        words = found.rows[rows]
-        if asked.vector is None:
-            return words, np.zeros(len(rows), np.float32)
-        vectors = self._documents.vectors
-        return words, scoring.meaning(vectors.cosines(rows, asked.vector), vectors.has_vector(rows))
+    def _own(self, rows: Rows, families: Families, asked: Question, found: FoundWords) -> tuple[Numbers, Numbers]:
+        """Return what words and meaning are worth in each row, as its family weighs them."""
+        documents = self._documents
+        words = _WORDS[families] * found.rows[rows]
+        meaning = np.zeros(len(rows), np.float32)
+        if asked.vectors.coarse is not None:
+            coarse = documents.coarse
+            close = scoring.meaning(coarse.cosines(rows, asked.vectors.coarse), coarse.has_vector(rows))
+            meaning += self._coarse_weights(rows, families, asked) * close
+        if asked.vectors.fine is not None:
+            meaning += _FINE[families] * documents.fine.cosines(rows, asked.vectors.fine)
+        return words, meaning
+
+    def _coarse_weights(self, rows: Rows, families: Families, asked: Question) -> Numbers:
+        """Return what the coarse vectors count: beside fine ones only for the script that the coarse model knows."""
+        knows = self._documents.is_latin[rows] & asked.is_latin
+        return np.where(knows | (families != OF_FINE_FACTS), _COARSE[families], 0)
 
     def _borrowed(self, rows: Rows, own: Numbers, asked: Question, found: FoundWords) -> Numbers:
         sessions = self._documents.sessions
@@ -168,7 +182,8 @@ class BuiltInSearchIndex:
         is_missing[rows], is_missing[NOBODY] = False, False
         missing = np.flatnonzero(is_missing)
         scores = np.zeros(self._documents.size + 1, np.float32)
-        scores[rows], scores[missing] = own, np.add(*self._own(missing, asked, found))
+        turns = np.full(len(missing), OF_TURNS, np.int8)
+        scores[rows], scores[missing] = own, np.add(*self._own(missing, turns, asked, found))
         return scoring.borrowed(scores[before], scores[after], self._documents.characters[rows])
 
     def _near(self, rows: Rows, spans: Sequence[Span]) -> Numbers:
@@ -178,28 +193,41 @@ class BuiltInSearchIndex:
             near = np.maximum(near, scoring.nearness_in_time(moments, span.start.timestamp(), span.end.timestamp()))
         return near
 
-    def _best(self, rows: Rows, parts: Parts, limit: int, prior: Prior | None, *, explain: bool) -> list[Match]:
-        totals, ids = parts.total(), self._documents.ids
-        places = highest(totals, max(int(REORDERED * limit), FEWEST_REORDERED)).tolist()
-        if not places:
-            return []
-        names, values = [ids[row] for row in rows[places].tolist()], totals[places].tolist()
-        if prior is not None:
-            values = [value * factor for value, factor in zip(values, prior(names), strict=True)]
-        best = max(values)
-        near = [one for one, value in enumerate(values) if value >= FAR_BEHIND * best]
-        near.sort(key=lambda one: (-values[one], names[one]))
-        said = said_once(near, self._documents.statements[rows[places]].tolist())
-        first = list(said)
-        order = repetitions_last(rows[[places[one] for one in first]], self._documents)[:limit]
-        told = [first[rank] for rank in order]
-        good = [one for rank, one in enumerate(told) if rank < FIRST or values[one] >= BEHIND * best]
-        return [
+    def _best(
+        self, found: Sequence[ScoredRows], limit: int, prior: Prior | None, *, lower_past: bool, explain: bool
+    ) -> list[Match]:
+        hits = best_of_each(found, max(int(REORDERED * limit), FEWEST_REORDERED))
+        odds = self._adjusted(hits, prior, lower_past=lower_past)
+        ids, statements = self._documents.ids, self._documents.statements
+        ranked = sorted(hits, key=lambda row: (-odds[row], ids[row]))
+        said = said_once(ranked, dict(zip(ranked, statements[ranked].tolist(), strict=True)))
+        first = np.array(list(said), np.intp)
+        matches = [
             Match(
-                names[one],
-                values[one],
-                parts.at(places[one]) if explain else {},
-                tuple(names[other] for other in said[one]),
+                ids[row],
+                1 / (1 + math.exp(-odds[row])),
+                hits[row].parts() if explain else {},
+                tuple(ids[other] for other in said[row]),
             )
-            for one in good
+            for row in first[repetitions_last(first, self._documents)].tolist()
         ]
+        return few_weak(matches)[:limit]
+
+    def _adjusted(self, hits: Mapping[int, Hit], prior: Prior | None, *, lower_past: bool) -> dict[int, float]:
+        """Return the odds of the rows after what is known about each whatever the question."""
+        odds = {row: hit.odds for row, hit in hits.items()}
+        if prior is not None:
+            factors = prior([self._documents.ids[row] for row in hits])
+            for hit, factor in zip(hits.values(), factors, strict=True):
+                odds[hit.row] += hit.moved_by(factor)
+        if lower_past:
+            for row in self._documents.past_among(hits):
+                odds[row] -= PAST_PENALTY
+        return odds
+
+
+def few_weak(matches: Sequence[Match]) -> list[Match]:
+    """Return the matches without all but a few of those that are weak."""
+    clear = [match for match in matches if match.probability >= RELATED_FROM]
+    weak = [match for match in matches if match.probability < RELATED_FROM]
+    return [*clear, *weak[: max(MOST_WEAK, FEWEST_RETURNED - len(clear))]]

@@ -19,18 +19,11 @@ class Speakers:
         self.number_of = np.empty(0, np.int32)
         self._numbers: dict[str, int] = {}
         self._names: list[frozenset[str]] = [frozenset()]
-        self._documents = [0]
 
     def put(self, row: int, speaker: str | None) -> None:
         """Write who said a row."""
         self.number_of = with_room(self.number_of, row)
-        number = UNKNOWN if speaker is None else self._number(speaker)
-        self.number_of[row] = number
-        self._documents[number] += 1
-
-    def remove(self, row: int) -> None:
-        """Forget who said a row. Who said nothing else is nobody here any more."""
-        self._documents[self.number_of[row]] -= 1
+        self.number_of[row] = UNKNOWN if speaker is None else self._number(speaker)
 
     def asked_for(self, words: AbstractSet[str], role: str | None) -> Numbers:
         """Return 1 for each speaker whom a question asks about, by its words or by role; 0 for others. By number."""
@@ -40,15 +33,8 @@ class Speakers:
                 asked[self._numbers[known]] = known == role
         return asked
 
-    def are_named(self, words: AbstractSet[str]) -> bool:
-        """Tell whether one of the words of a question is the name of a speaker. "I" and "you" are no names."""
-        words = words - {USER, ASSISTANT}
-        speaking = zip(self._names, self._documents, strict=True)
-        return any(documents and not words.isdisjoint(names) for names, documents in speaking)
-
     def _number(self, speaker: str) -> int:
         number = self._numbers.setdefault(speaker, len(self._names))
         if number == len(self._names):
             self._names.append(frozenset(words_of(speaker)))
-            self._documents.append(0)
         return number

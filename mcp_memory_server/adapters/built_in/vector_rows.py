@@ -37,8 +37,8 @@ class VectorRows:
         Raises:
             ValueError: It has not as many dimensions as the others.
         """
-        if not self.dimensions:
-            self._begin(len(vector or b""))
+        if not self.dimensions and vector:
+            self._begin(len(vector))
         self._vectors = with_room(self._vectors, row)
         self._inverse_lengths = with_room(self._inverse_lengths, row)
         self._signatures = [with_room(words, row) for words in self._signatures]
@@ -50,6 +50,10 @@ class VectorRows:
         self._inverse_lengths[row] = inverse
         for words, word in zip(self._signatures, _signature(numbers), strict=True):
             words[row] = word
+
+    def vector(self, row: int) -> bytes | None:
+        """Return the vector of a row, None if it has none."""
+        return self._vectors[row].tobytes() if self._inverse_lengths[row] else None
 
     def cosines(self, rows: Rows, question: bytes) -> Numbers:
         """Return how close each of the rows is to the question, from -1 to 1; 0 for a row without a vector."""

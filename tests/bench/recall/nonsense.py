@@ -1,4 +1,4 @@
-"""Questions that nothing in a store answers: how often something is found all the same."""
+"""Questions that nothing in a store answers: how often something is called likely all the same."""
 
 import asyncio
 import random
@@ -10,7 +10,9 @@ from string import ascii_lowercase
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
 from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
 from mcp_memory_server.adapters.built_in.stemmer import stem
+from mcp_memory_server.domain.likelihood import Likelihood, likelihood
 from mcp_memory_server.domain.stop_words import ENGLISH
+from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.domain.word_forms import forms, terms_of, words_of
 from tests.bench.recall.stores import Store
 
@@ -22,18 +24,19 @@ KINDS = ("letters", "random words", "words that nobody said", "fluent and unrela
 
 
 def measure_nonsense(stores: Sequence[tuple[Store, Sequence[bytes], object]]) -> dict[str, dict[str, float]]:
-    """Return for each source and kind of nonsense the percentage of questions for which something is found."""
+    """Return for each source and kind of nonsense the percentage of questions for which something is called likely."""
     draw = random.Random(1)
     documents = [document for store, *_ in stores for document in store.documents]
     said = sorted({word for document in documents for word in words_of(document.text) if len(word) > 3})
     found: defaultdict[str, defaultdict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for store, vectors, _ in stores:
         index = BuiltInSearchIndex(stem)
-        index.add(store.documents, vectors)
+        index.add(store.documents, [Vectors(vector) for vector in vectors])
         asked = list(_questions(draw, store, said, QUESTIONS // len(stores) // len(KINDS)))
         for (kind, question), vector in zip(asked, _embedded([question for _, question in asked]), strict=True):
-            matches = index.search(question, vector, asked_at=store.questions[0].asked_at, limit=10)
-            found[store.source][kind].append(bool(matches))
+            matches = index.search([(question, Vectors(vector))], asked_at=store.questions[0].asked_at, limit=10)
+            labels = {likelihood(match.probability) for match in matches}
+            found[store.source][kind].append(Likelihood.LIKELY in labels)
     return {
         source: {kind: 100 * sum(hits) / len(hits) for kind, hits in kinds.items()} for source, kinds in found.items()
     }

@@ -8,6 +8,7 @@ from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
 from mcp_memory_server.adapters.built_in.found_words import find_words
 from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
 from mcp_memory_server.adapters.built_in.stemmer import stem
+from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.domain.word_forms import asked_words
 from tests.bench.recall.measures import Said
 from tests.bench.recall.stores import Question, Store
@@ -21,10 +22,10 @@ Ranking = Callable[[Question, bytes], Sequence[Said]]
 
 def ours(store: Store, vectors: Sequence[bytes]) -> Ranking:
     index = BuiltInSearchIndex(stem)
-    index.add(store.documents, vectors)
+    index.add(store.documents, [Vectors(vector) for vector in vectors])
     return lambda question, vector: [
         {match.id, *match.also}
-        for match in index.search(question.text, vector, asked_at=question.asked_at, limit=LIMIT)
+        for match in index.search([(question.text, Vectors(vector))], asked_at=question.asked_at, limit=LIMIT)
     ]
 
 
@@ -32,7 +33,8 @@ def without_vectors(store: Store, vectors: Sequence[bytes]) -> Ranking:
     index = BuiltInSearchIndex(stem)
     index.add(store.documents)
     return lambda question, _: [
-        {match.id, *match.also} for match in index.search(question.text, asked_at=question.asked_at, limit=LIMIT)
+        {match.id, *match.also}
+        for match in index.search([(question.text, Vectors())], asked_at=question.asked_at, limit=LIMIT)
     ]
 
 
@@ -51,7 +53,7 @@ def words_only(store: Store, vectors: Sequence[bytes]) -> Ranking:
 
 def meaning_only(store: Store, vectors: Sequence[bytes]) -> Ranking:
     documents = _rows(store, vectors)
-    return lambda _, vector: _best(documents, documents.vectors.cosines(documents.all_rows(), vector))
+    return lambda _, vector: _best(documents, documents.coarse.cosines(documents.all_rows(), vector))
 
 
 def ranks_fused(store: Store, vectors: Sequence[bytes]) -> Ranking:
@@ -60,7 +62,7 @@ def ranks_fused(store: Store, vectors: Sequence[bytes]) -> Ranking:
 
     def ranked(question: Question, vector: bytes) -> Sequence[Said]:
         words = find_words(documents, asked_words(question.text)).rows
-        meaning = documents.vectors.cosines(documents.all_rows(), vector)
+        meaning = documents.coarse.cosines(documents.all_rows(), vector)
         return _best(documents, _reciprocal(words) + _reciprocal(meaning))
 
     return ranked
@@ -72,7 +74,7 @@ def sum_of_words_and_meaning(store: Store, vectors: Sequence[bytes]) -> Ranking:
 
     def ranked(question: Question, vector: bytes) -> Sequence[Said]:
         words = find_words(documents, asked_words(question.text)).rows
-        meaning = documents.vectors.cosines(documents.all_rows(), vector)
+        meaning = documents.coarse.cosines(documents.all_rows(), vector)
         scaled = (meaning - meaning.min()) / (np.ptp(meaning) or 1)
         return _best(documents, 0.55 * words / (words.max() or 1) + 0.45 * scaled)
 
@@ -93,7 +95,7 @@ RANKINGS: dict[str, Callable[[Store, Sequence[bytes]], Ranking]] = {
 def _rows(store: Store, vectors: Sequence[bytes]) -> DocumentRows:
     documents = DocumentRows(stem)
     for document, vector in zip(store.documents, vectors, strict=True):
-        documents.add(document, vector)
+        documents.add(document, Vectors(vector))
     return documents
 
 

@@ -1,6 +1,7 @@
-"""Measures recall on conversations: `python -m tests.bench.recall.run --data FOLDER [--compare NAME ...]`.
+"""Measure recall on conversations and on short facts: `python -m tests.bench.recall.run --data FOLDER [--tool]`.
 
-In process, the ranking alone; with --tool through the real `recall` tool, and within budgets of tokens.
+In process, the ranking alone; with --tool through the real `recall` tool: conversations within budgets of tokens, short
+facts with and without topics and among distractors. `--source personal --tool` measures short facts alone.
 """
 
 import argparse
@@ -12,9 +13,14 @@ from pathlib import Path
 from statistics import fmean, median
 
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
+from tests.bench.figures import print_figures
 from tests.bench.recall.measures import NAMES, Result, by_category, by_source, costs_by_category, gain, judged, macro
 from tests.bench.recall.nonsense import measure_nonsense
+from tests.bench.recall.personas import PERSONAL, personal_stores, read_personas
 from tests.bench.recall.rankings import RANKINGS
+from tests.bench.recall.short_fact_figures import by_kind, of_settings
+from tests.bench.recall.short_facts import OWN_SIZE, measure_settings
+from tests.bench.recall.smoke import ask_smoke_list, smoke_figures
 from tests.bench.recall.stores import DEFAULT_DATA, SOURCES, Store, read_stores
 from tests.bench.recall.through_tool import BUDGETS, DEFAULT, Asked, fair_budgets, measure
 
@@ -24,29 +30,56 @@ Embedded = tuple[Store, Sequence[bytes], Sequence[bytes]]
 
 def main() -> None:
     options = _options()
-    stores = asyncio.run(_embedded([store for source in options.source for store in read_stores(source, options.data)]))
+    conversations = [source for source in options.source if source != PERSONAL]
+    if conversations:
+        _conversations([store for source in conversations for store in read_stores(source, options.data)], options)
+    if PERSONAL in options.source:
+        _short_facts(options)
+
+
+def _conversations(chosen: Sequence[Store], options: argparse.Namespace) -> None:
+    stores = asyncio.run(_embedded(chosen))
+    _rankings(stores, options)
+    if options.nonsense:
+        for source, kinds in measure_nonsense(stores).items():
+            shares = ", ".join(f"{kind} {share:.1f} %" for kind, share in kinds.items())
+            print(f"\n{source}, something found: {shares}")
+    if options.tool:
+        _show_tool(asyncio.run(measure(chosen)), categories=options.categories)
+
+
+def _short_facts(options: argparse.Namespace) -> None:
+    if not options.tool:
+        _rankings(asyncio.run(_embedded(personal_stores(options.data))), options)
+        return
+    measured = asyncio.run(measure_settings(read_personas(options.data), options.sizes))
+    for setting, answers in measured.items():
+        if setting.size == OWN_SIZE:
+            for figures in by_kind(setting, answers):
+                print_figures(figures)
+    print_figures(of_settings(measured))
+    print_figures(smoke_figures(asyncio.run(ask_smoke_list(options.data))))
+
+
+def _rankings(stores: Sequence[Embedded], options: argparse.Namespace) -> None:
     base = _measured("ours", stores)
     for name in ["ours", *options.compare]:
         _show(name, _measured(name, stores), base)
-    if options.nonsense:
-        for source, kinds in measure_nonsense(stores).items():
-            print(
-                f"\n{source}, something found: " + ", ".join(f"{kind} {share:.1f} %" for kind, share in kinds.items())
-            )
-    if options.tool:
-        _show_tool(asyncio.run(measure([store for store, *_ in stores])), categories=options.categories)
-    elif options.categories:
+    if options.categories and not options.tool:
         _table_of_categories(base)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder of the recall data")
-    parser.add_argument("--source", nargs="+", default=SOURCES, choices=(*SOURCES, "own"))
+    parser.add_argument("--source", nargs="+", default=(*SOURCES, PERSONAL), choices=(*SOURCES, PERSONAL, "own"))
     parser.add_argument("--compare", nargs="*", default=[], choices=[name for name in RANKINGS if name != "ours"])
     parser.add_argument("--categories", action="store_true", help="show the figures of ours by category")
     parser.add_argument("--nonsense", action="store_true", help="ask what nothing answers")
     parser.add_argument("--tool", action="store_true", help="also ask through the real tool, and within budgets")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[OWN_SIZE], help="how many facts a store holds, with distractors"
+    )
     return parser.parse_args()
 
 

@@ -45,17 +45,18 @@ def read_stores(source: str, data: Path) -> list[Store]:
     file = data / f"{source}.jsonl"
     if not file.exists():
         raise SystemExit(f"{file} is missing: give the folder of the recall data with --data")
-    return [_store(json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [store_from(json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def own_store() -> Store:
     """Return our own store: single facts in five languages, each with one question in the same language."""
     rows = [json.loads(line) for line in OWN_SET.read_text(encoding="utf-8").splitlines()]
     asked = [row | {"id": f"{row['id']}?", "evidence": [row["id"]]} for row in rows]
-    return _store({"source": "own", "memories": [row | {"speaker": USER} for row in rows], "questions": asked})
+    return store_from({"source": "own", "memories": [row | {"speaker": USER} for row in rows], "questions": asked})
 
 
-def _store(row: dict[str, Any]) -> Store:
+def store_from(row: dict[str, Any]) -> Store:
+    """Return the store of one line of the data."""
     documents = [_document(memory) for memory in row["memories"]]
     after = max(document.at for document in documents) + timedelta(days=1)
     return Store(row["source"], documents, [_question(question, after) for question in row["questions"]])

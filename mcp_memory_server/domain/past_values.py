@@ -1,0 +1,30 @@
+"""Past values: what no longer holds is found too, but never before the value that holds now."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from mcp_memory_server.domain.documents import Match
+from mcp_memory_server.domain.memories import Kind, KnownMemory
+
+
+def after_their_successors(matches: Sequence[Match], memories: Mapping[str, KnownMemory]) -> list[Match]:
+    """Return the matches in their order, but past values of a topic behind the first one that holds now."""
+    topics = [_topic(match, memories) for match in matches]
+    is_past = [match.id in memories and memories[match.id].kind is Kind.PAST for match in matches]
+    current = {topic for topic, past in zip(topics, is_past, strict=True) if topic and not past}
+    waiting: defaultdict[str, list[Match]] = defaultdict(list)
+    ordered: list[Match] = []
+    for match, topic, past in zip(matches, topics, is_past, strict=True):
+        if past and topic in current:
+            waiting[topic].append(match)
+            continue
+        ordered.append(match)
+        if topic in current:
+            current.remove(topic)
+            ordered += waiting.pop(topic, [])
+    return ordered
+
+
+def _topic(match: Match, memories: Mapping[str, KnownMemory]) -> str:
+    memory = memories.get(match.id)
+    return (memory.topic or "").casefold() if memory else ""
