@@ -12,8 +12,8 @@ from mcp_memory_server.domain.memories import Kind
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, NotFoundError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.server.dates import moment_from
 from mcp_memory_server.settings import Settings
+from mcp_memory_server.tools.dates import moment_from
 from mcp_memory_server.wiring import open_memory, utc_now
 
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from mcp_memory_server.domain.facts import Fact, Permanence, Standing, begins, held_at
-from mcp_memory_server.domain.supersession import SINGLE_VALUED
-from mcp_memory_server.domain.topics import leaf
+from mcp_memory_server.domain.supersession import is_single_valued
 
 
 def true_then(facts: Mapping[str, Fact], moment: datetime) -> list[str]:
@@ -59,7 +58,7 @@ def _end(fact: Fact) -> tuple[str, datetime]:
 
 
 def _has_one_value(fact: Fact) -> bool:
-    return leaf(fact.topic) in SINGLE_VALUED
+    return is_single_valued(fact.topic)
 
 
 def _folded(topic: str | None) -> str:

@@ -44,8 +44,3 @@ def narrower(topic: str | None, new: str | None) -> str | None:
     if topic is None or new is None:
         return topic or new
     return topic if same_topic(topic, new) or not is_under(new, topic) else new
-
-
-def leaf(topic: str | None) -> str:
-    """Return the last part of the path, in lower case."""
-    return (topic or "").rpartition("/")[2].strip().casefold()

@@ -24,8 +24,8 @@ from mcp_memory_server.domain.learning import Change, Learning, learn
 from mcp_memory_server.domain.memories import Kind, Known, alive, current, from_fact, is_alive, without_repetitions
 from mcp_memory_server.domain.memory_ids import resolved_id
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.supersession import SINGLE_VALUED
-from mcp_memory_server.domain.topics import checked_prefix, checked_topic, is_under, leaf, same_topic
+from mcp_memory_server.domain.supersession import is_single_valued
+from mcp_memory_server.domain.topics import checked_prefix, checked_topic, is_under, same_topic
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, NotFoundError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
@@ -342,7 +342,7 @@ def _resolved(
 
 def _has_one_value(statement: Statement, named: Collection[str]) -> bool:
     """Tell whether no other value may be written at the same time unseen."""
-    return TOPIC in named or leaf(statement.topic) in SINGLE_VALUED
+    return TOPIC in named or is_single_valued(statement.topic)
 
 
 def _says_the_same(one: Fact, other: Fact) -> bool:

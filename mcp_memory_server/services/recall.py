@@ -9,7 +9,7 @@ from mcp_memory_server.domain.answers import MOST_AGAIN, Recalled, Recollection,
 from mcp_memory_server.domain.aspects import aspects_of
 from mcp_memory_server.domain.documents import Match
 from mcp_memory_server.domain.likelihood import Likelihood, likelihood
-from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, under_topic
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, is_past, under_topic
 from mcp_memory_server.domain.overview import best_first
 from mcp_memory_server.domain.past_values import after_their_successors
 from mcp_memory_server.domain.question_forms import without_owner
@@ -128,7 +128,8 @@ class Recall:
     async def similar(self, scope: Scope, memory_id: str) -> list[KnownMemory]:
         """Return what is known now and says nearly the same as this memory, or may contradict it; the closest first."""
         known = await self._known.of(scope)
-        own = next((sk for sk, memory in known.by_key.items() if memory.id == memory_id), None)
+        named = (sk for sk, memory in known.by_key.items() if memory.id == memory_id and memory.kind is not Kind.PAST)
+        own = next(named, None)
         if own is None:
             return []
         searchable = await self._searchable.of_known(scope, known)
@@ -136,7 +137,10 @@ class Recall:
         return [
             memory
             for memory, cosine in searchable.alike(own, MOST_COMPARED)
-            if cosine >= SIMILAR_FROM and memory.kind is Kind.FACT and is_alive(memory, now)
+            if cosine >= SIMILAR_FROM
+            and memory.kind is Kind.FACT
+            and is_alive(memory, now)
+            and not is_past(memory, now)
         ][:MOST_SIMILAR]
 
     async def _answered(
@@ -159,7 +163,7 @@ class Recall:
         )
         rows = known.by_key
         missing = (*known.missing, *missing)
-        found = after_their_successors(_each_once(matches, rows, asked.now), rows)
+        found = after_their_successors(_each_once(matches, rows, asked.now), rows, asked.now)
         return await self._told(asked, found, rows, known.forgotten, searchable, missing)
 
     def _best_of_everything(self, asked: _Asked, known: Known) -> Recalled:
@@ -238,10 +242,7 @@ def _only(asked: _Asked) -> Callable[[Searchable], Collection[str]] | None:
 
     def chosen(searchable: Searchable) -> Collection[str]:
         rows = searchable.known.by_key
-        if asked.as_of is None:
-            held = {sk for sk, memory in rows.items() if memory.kind is not Kind.PAST}
-        else:
-            held = searchable.held(asked.as_of, rows)
+        held = rows.keys() if asked.as_of is None else searchable.held(asked.as_of, rows)
         if asked.topic is None:
             return held
         return {sk for sk in held if sk in rows and is_under(rows[sk].topic, asked.topic)}
@@ -278,7 +279,7 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     again = [other for other in others if other.text == memory.text]
     label = likelihood(match.probability)
     if not asked.explain:
-        return told(memory, asked.now, again=again, match=label, as_of=asked.as_of)
+        return told(memory, asked.now, None, again, label, as_of=asked.as_of)
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
     explained = {"probability": round(match.probability, 3), **parts}
     return told(memory, asked.now, explained, again, label, as_of=asked.as_of)

@@ -159,10 +159,11 @@ def noop() -> StdioServerParameters:
     return StdioServerParameters(command=sys.executable, args=[str(Path(__file__).with_name("noop_server.py"))])
 
 
-def ours(table: Path) -> StdioServerParameters:
+def ours(table: Path, **more: str) -> StdioServerParameters:
+    """Return how the real server is started on a table; ``more`` is set in its environment."""
     settings = {"MCP_MEMORY_TABLE": f"sqlite://{table}", "MCP_MEMORY_USER": USER, "PYTHONPATH": str(ROOT)}
     return StdioServerParameters(
-        command=sys.executable, args=["-m", "mcp_memory_server"], env={**os.environ, **settings}
+        command=sys.executable, args=["-m", "mcp_memory_server"], env={**os.environ, **settings, **more}
     )
 
 

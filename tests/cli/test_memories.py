@@ -142,7 +142,7 @@ def test_recall_explains_its_scores(run: Run) -> None:
 
     (row,) = run("recall", "Where does Ana live?", "--explain").rows
 
-    assert row[4].startswith("score ")
+    assert row[4].startswith("probability ")
     assert "meaning" in row[4]
 
 

@@ -22,6 +22,11 @@ from mcp_memory_server.domain.learning import learn
 from mcp_memory_server.errors import InvalidRequestError
 from tests.domain.samples import CITY, DAY, NOON, fact
 
+
+def town(number: int) -> str:
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number)).capitalize() + "ville"
+
+
 ages = st.timedeltas(timedelta(), 20_000 * DAY)
 permanences = st.sampled_from(Permanence)
 
@@ -79,7 +84,7 @@ def test_history_has_one_fact_at_a_time_however_the_clock_jumps(
         now = NOON + jump
         said_at = None if age is None else now + age
         known = [] if current is None else [current]
-        learning = learn(Statement(f"City number {number}", topic=CITY, said_at=said_at), now, known=known)
+        learning = learn(Statement(f"Ana lives in {town(number)}", topic=CITY, said_at=said_at), now, known=known)
         history += learning.superseded
         current = learning.stands or learning.fact  # old text stands only beside what is newer
     assert current is not None
@@ -164,19 +169,19 @@ def test_old_text_about_something_transient_is_history_from_the_start() -> None:
 def test_only_a_transient_fact_expires(permanence: Permanence) -> None:
     assert fact(permanence=permanence).expires_at is None
     with pytest.raises(InvalidRequestError, match="does not expire"):
-        Statement("Lives in Bern", permanence=permanence, expires_at=NOON + 10 * DAY)
+        Statement("Ana lives in Bern", permanence=permanence, expires_at=NOON + 10 * DAY)
 
 
 def test_a_transient_fact_that_turns_out_durable_no_longer_expires() -> None:
-    known = fact("Lives in Bern", permanence=Permanence.TRANSIENT)
+    known = fact("Ana lives in Bern", permanence=Permanence.TRANSIENT)
 
-    learning = learn(Statement("Lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, known=[known])
+    learning = learn(Statement("Ana lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, known=[known])
 
     assert (learning.fact.permanence, learning.fact.expires_at) == (Permanence.DURABLE, None)
 
 
 def test_what_is_said_in_the_future_counts_as_said_now() -> None:
-    learned = learn(Statement("Lives in Bern", said_at=NOON + DAY), NOON).fact
+    learned = learn(Statement("Ana lives in Bern", said_at=NOON + DAY), NOON).fact
 
     assert (learned.valid_from, learned.said_at) == (NOON, NOON)
 

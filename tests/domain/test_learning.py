@@ -12,10 +12,10 @@ from tests.domain.samples import CITY, DAY, NOON, fact, inferred
 
 
 def test_the_first_statement_about_a_topic_is_learned() -> None:
-    learning = learn(Statement("Lives in Bern", topic=CITY, session_id="s1", turn_id="t1"), NOON)
+    learning = learn(Statement("Ana lives in Bern", topic=CITY, session_id="s1", turn_id="t1"), NOON)
 
     assert learning.outcome is Outcome.LEARNED
-    assert (learning.fact.text, learning.fact.topic, learning.fact.support) == ("Lives in Bern", CITY, 1)
+    assert (learning.fact.text, learning.fact.topic, learning.fact.support) == ("Ana lives in Bern", CITY, 1)
     assert (learning.fact.valid_from, learning.fact.valid_to) == (NOON, None)
     assert (learning.fact.session_id, learning.fact.turn_id) == ("s1", "t1")
 
@@ -38,60 +38,60 @@ def test_confidence_and_permanence_follow_from_the_source(
 
 
 def test_saying_it_again_is_one_fact_with_more_support() -> None:
-    known = fact("Lives in Bern")
+    known = fact("Ana lives in Bern")
 
-    learning = learn(Statement("lives  in BERN.", topic=CITY), NOON + DAY, known=[known])
+    learning = learn(Statement("ana lives  in BERN.", topic=CITY), NOON + DAY, known=[known])
 
     assert learning.outcome is Outcome.SUPPORTED
-    assert (learning.fact.id, learning.fact.text, learning.fact.support) == (known.id, "Lives in Bern", 2)
+    assert (learning.fact.id, learning.fact.text, learning.fact.support) == (known.id, "Ana lives in Bern", 2)
     assert learning.fact.confidence > known.confidence
     assert (learning.fact.valid_from, learning.fact.said_at) == (NOON, NOON + DAY)
 
 
 def test_an_inference_that_the_user_states_becomes_a_stated_durable_fact() -> None:
-    known = fact("Lives in Bern", source=Source.INFERRED)
+    known = fact("Ana lives in Bern", source=Source.INFERRED)
 
-    learning = learn(Statement("Lives in Bern", topic=CITY), NOON, known=[known])
+    learning = learn(Statement("Ana lives in Bern", topic=CITY), NOON, known=[known])
 
     assert (learning.fact.source, learning.fact.permanence) == (Source.USER_STATED, Permanence.DURABLE)
     assert learning.fact.confidence > 0.9
 
 
 def test_old_text_that_repeats_a_fact_does_not_make_it_older() -> None:
-    known = fact("Lives in Bern")
+    known = fact("Ana lives in Bern")
 
-    learning = learn(Statement("Lives in Bern", topic=CITY, said_at=NOON - 30 * DAY), NOON, known=[known])
+    learning = learn(Statement("Ana lives in Bern", topic=CITY, said_at=NOON - 30 * DAY), NOON, known=[known])
 
     assert learning.fact.said_at == NOON
 
 
 def test_another_value_supersedes_and_the_earlier_one_becomes_history() -> None:
-    known = fact("Lives in Bern")
+    known = fact("Ana lives in Bern")
 
-    learning = learn(Statement("Lives in Basel", topic=CITY), NOON + DAY, known=[known])
+    learning = learn(Statement("Ana lives in Basel", topic=CITY), NOON + DAY, known=[known])
 
     assert learning.outcome is Outcome.SUPERSEDED
-    assert (learning.fact.text, learning.fact.valid_from) == ("Lives in Basel", NOON + DAY)
+    assert (learning.fact.text, learning.fact.valid_from) == ("Ana lives in Basel", NOON + DAY)
     assert learning.superseded == (
         replace(known, standing=Standing.PAST, valid_to=NOON + DAY, superseded_by=learning.fact.fingerprint),
     )
 
 
 def test_an_inference_never_replaces_what_the_user_said() -> None:
-    known = fact("Lives in Bern")
+    known = fact("Ana lives in Bern")
 
-    learning = learn(inferred("Lives in Basel", confidence=1.0), NOON + 3650 * DAY, known=[known])
+    learning = learn(inferred("Ana lives in Basel", confidence=1.0), NOON + 3650 * DAY, known=[known])
 
     assert learning.outcome is Outcome.CANDIDATE
-    assert (learning.fact.text, learning.fact.standing) == ("Lives in Basel", Standing.CANDIDATE)
+    assert (learning.fact.text, learning.fact.standing) == ("Ana lives in Basel", Standing.CANDIDATE)
     assert learning.stands == known
     assert learning.superseded == ()
 
 
 def test_a_candidate_that_is_inferred_again_gains_support_and_stays_one() -> None:
-    candidate = learn(inferred("Lives in Basel"), NOON, known=[fact("Lives in Bern")]).fact
+    candidate = learn(inferred("Ana lives in Basel"), NOON, known=[fact("Ana lives in Bern")]).fact
 
-    learning = learn(inferred("Lives in Basel"), NOON, known=[fact("Lives in Bern")], candidate=candidate)
+    learning = learn(inferred("Ana lives in Basel"), NOON, known=[fact("Ana lives in Bern")], candidate=candidate)
 
     assert (learning.outcome, learning.fact.standing) == (Outcome.CANDIDATE, Standing.CANDIDATE)
     assert learning.fact.support == 2
@@ -99,10 +99,10 @@ def test_a_candidate_that_is_inferred_again_gains_support_and_stays_one() -> Non
 
 
 def test_a_candidate_that_the_user_states_is_promoted() -> None:
-    known = fact("Lives in Bern")
-    candidate = learn(inferred("Lives in Basel"), NOON, known=[known]).fact
+    known = fact("Ana lives in Bern")
+    candidate = learn(inferred("Ana lives in Basel"), NOON, known=[known]).fact
 
-    learning = learn(Statement("Lives in Basel", topic=CITY), NOON + DAY, known=[known], candidate=candidate)
+    learning = learn(Statement("Ana lives in Basel", topic=CITY), NOON + DAY, known=[known], candidate=candidate)
 
     assert learning.outcome is Outcome.SUPERSEDED
     assert (learning.fact.standing, learning.fact.source) == (Standing.CURRENT, Source.USER_STATED)
@@ -111,9 +111,9 @@ def test_a_candidate_that_the_user_states_is_promoted() -> None:
 
 
 def test_a_candidate_holds_when_what_stood_against_it_is_gone() -> None:
-    candidate = learn(inferred("Lives in Basel"), NOON, known=[fact("Lives in Bern")]).fact
+    candidate = learn(inferred("Ana lives in Basel"), NOON, known=[fact("Ana lives in Bern")]).fact
 
-    learning = learn(inferred("Lives in Basel"), NOON, candidate=candidate)
+    learning = learn(inferred("Ana lives in Basel"), NOON, candidate=candidate)
 
     assert (learning.outcome, learning.fact.standing) == (Outcome.LEARNED, Standing.CURRENT)
     assert learning.changes == (Change(candidate, None),)
@@ -132,9 +132,9 @@ def test_a_candidate_holds_when_what_stood_against_it_is_gone() -> None:
 def test_of_two_inferences_the_surer_one_holds_and_the_older_one_has_faded(
     confidence: float, days: int, outcome: Outcome
 ) -> None:
-    known = fact("Prefers mornings", source=Source.INFERRED, confidence=0.7)
+    known = fact("Ana lives in Bern", source=Source.INFERRED, confidence=0.7)
 
-    learning = learn(inferred("Prefers evenings", confidence=confidence), NOON + days * DAY, known=[known])
+    learning = learn(inferred("Ana lives in Basel", confidence=confidence), NOON + days * DAY, known=[known])
 
     assert learning.outcome is outcome
 
@@ -156,11 +156,11 @@ def test_a_weak_inference_beside_other_facts_of_its_topic_is_one_of_them() -> No
 
 
 def test_topics_are_compared_without_regard_to_case() -> None:
-    bern = fact("Lives in Bern", "Personal/Location/City")
+    bern = fact("Ana lives in Bern", "Personal/Location/City")
 
-    learning = learn(Statement("Lives in Basel", topic="personal/location/CITY"), NOON + DAY, known=[bern])
+    learning = learn(Statement("Ana lives in Basel", topic="personal/location/CITY"), NOON + DAY, known=[bern])
 
-    assert [past.text for past in learning.superseded] == ["Lives in Bern"]
+    assert [past.text for past in learning.superseded] == ["Ana lives in Bern"]
 
 
 def test_the_same_sentence_under_another_topic_is_the_same_fact_under_the_first_topic() -> None:
@@ -238,18 +238,18 @@ def test_what_began_earlier_does_not_replace_what_began_later() -> None:
 
 @pytest.mark.parametrize("by", [None, "somebody"])
 def test_an_inference_does_not_bring_back_what_ended(by: str | None) -> None:
-    past = ended(fact("Lives in Bern"), NOON + DAY, by=by)
+    past = ended(fact("Ana lives in Bern"), NOON + DAY, by=by)
 
-    learning = learn(inferred("Lives in Bern"), NOON + 9 * DAY, past=past)
+    learning = learn(inferred("Ana lives in Bern"), NOON + 9 * DAY, past=past)
 
     assert (learning.outcome, learning.fact) == (Outcome.ENDED, past)
 
 
 def test_old_text_does_not_bring_back_what_ended_since() -> None:
-    past = ended(fact("Lives in Bern"), NOON + 2 * DAY)
+    past = ended(fact("Ana lives in Bern"), NOON + 2 * DAY)
 
     outcomes = [
-        learn(Statement("Lives in Bern", said_at=NOON + days * DAY), NOON + 9 * DAY, past=past).outcome
+        learn(Statement("Ana lives in Bern", said_at=NOON + days * DAY), NOON + 9 * DAY, past=past).outcome
         for days in (1, 3)
     ]
 
@@ -290,10 +290,10 @@ def test_an_event_that_is_told_again_after_its_day_stays_past() -> None:
 
 
 def test_saying_it_again_adds_when_it_is_true() -> None:
-    known = replace(fact("Lives in Bern"), since=date(2020, 1, 1))
+    known = replace(fact("Ana lives in Bern"), since=date(2020, 1, 1))
 
     learning = learn(
-        Statement("Lives in Bern", until=date(2026, 12, 31), remind_on=date(2026, 12, 1)), NOON, known=[known]
+        Statement("Ana lives in Bern", until=date(2026, 12, 31), remind_on=date(2026, 12, 1)), NOON, known=[known]
     )
 
     times = (learning.fact.since, learning.fact.until, learning.fact.remind_on)
@@ -301,9 +301,9 @@ def test_saying_it_again_adds_when_it_is_true() -> None:
 
 
 def test_what_earlier_releases_stored_twice_becomes_one_fact() -> None:
-    loose, placed = fact("Lives in Bern", None), fact("Lives in Bern", CITY)
+    loose, placed = fact("Ana lives in Bern", None), fact("Ana lives in Bern", CITY)
 
-    learning = learn(Statement("Lives in Bern"), NOON, known=[loose, placed])
+    learning = learn(Statement("Ana lives in Bern"), NOON, known=[loose, placed])
 
     assert (learning.over, learning.changes, learning.fact.support) == (placed, (Change(loose, None),), 3)
 
@@ -311,17 +311,17 @@ def test_what_earlier_releases_stored_twice_becomes_one_fact() -> None:
 @pytest.mark.parametrize("confidence", [0.0, -0.1, 1.01, float("nan"), float("inf")])
 def test_a_confidence_that_is_none_is_refused(confidence: float) -> None:
     with pytest.raises(InvalidRequestError, match="confidence must be over 0 and at most 1"):
-        Statement("Lives in Bern", confidence=confidence)
+        Statement("Ana lives in Bern", confidence=confidence)
 
 
 def test_inferred_is_a_source_and_no_permanence_to_ask_for() -> None:
     with pytest.raises(InvalidRequestError, match="permanence must be permanent, durable or transient"):
-        Statement("Lives in Bern", permanence=Permanence.INFERRED)
+        Statement("Ana lives in Bern", permanence=Permanence.INFERRED)
 
 
 def test_a_moment_without_a_time_zone_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="said_at must have a time zone"):
-        Statement("Lives in Bern", said_at=NOON.replace(tzinfo=None))
+        Statement("Ana lives in Bern", said_at=NOON.replace(tzinfo=None))
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "a\x00b", "bell \x07", "half \ud83e"])
@@ -333,4 +333,4 @@ def test_a_text_that_says_nothing_or_cannot_be_stored_is_refused(text: str) -> N
 @pytest.mark.parametrize("name", ["session_id", "turn_id"])
 def test_where_a_statement_comes_from_needs_a_name(name: str) -> None:
     with pytest.raises(InvalidRequestError, match=name):
-        replace(Statement("Lives in Bern"), **{name: " "})
+        replace(Statement("Ana lives in Bern"), **{name: " "})

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.scope import MAX_ID_BYTES, Scope
-from mcp_memory_server.domain.topics import MAX_TOPIC_BYTES, checked_prefix, checked_topic, is_under, leaf, same_topic
+from mcp_memory_server.domain.topics import MAX_TOPIC_BYTES, checked_prefix, checked_topic, is_under, same_topic
 from mcp_memory_server.errors import InvalidRequestError
 
 parts = st.text(st.sampled_from("ab#~%:é🦊"), min_size=1, max_size=3)
@@ -27,7 +27,6 @@ def test_topics_are_compared_without_regard_to_case() -> None:
     assert is_under("personal/location", "PERSONAL/Location")
     assert same_topic("Work/Employer", "work/employer")
     assert not same_topic(None, None)
-    assert (leaf("Work/Employer "), leaf("Work"), leaf(None)) == ("employer", "work", "")
 
 
 def test_a_fact_without_a_topic_lies_under_none() -> None:

@@ -33,8 +33,8 @@ async def pages(memory: Memory, owner: Scope, max_tokens: int) -> list[ContextPa
 
 
 async def test_it_tells_what_is_worth_knowing(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Has a cat", topic="pets"))
-    await memory.facts.learn(anna, Statement("Has perhaps a dog", topic="pets", source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic="city"))
+    await memory.facts.learn(anna, Statement("Ana lives in Rome", topic="city", source=Source.INFERRED))
     await memory.preferences.set(anna, "tone", "brief")
     await memory.notes.add(anna, NoteKind.FEEDBACK, "too long")
 
@@ -42,10 +42,11 @@ async def test_it_tells_what_is_worth_knowing(memory: Memory, anna: Scope) -> No
 
     assert (page.status, page.more, page.cursor) == (Status.COMPLETE, 0, None)
     assert sections(page) == [
+        "## The user\n- Ana lives in Bern (city)",
         "## Preferences\n- tone: brief",
-        "## Facts\n- Has a cat (pets)\n- Has perhaps a dog (pets)",
+        "## Unconfirmed\n- Ana lives in Rome (city)",
         "## Feedback\n- too long",
-        "Topics in use: pets",
+        "Topics in use: city",
     ]
 
 

@@ -82,12 +82,11 @@ async def test_an_inference_does_not_bring_it_back_and_the_user_does(memory: Mem
 
 
 async def test_it_may_end_and_begin_again_many_times(memory: Memory, anna: Scope) -> None:
-    for _ in range(3):  # all at the same moment of the clock
-        fact = await learned(memory, anna)
-        await memory.facts.end(anna, fact.id)
+    # All at the same moment of the clock.
+    ended = [await memory.facts.end(anna, (await learned(memory, anna)).id) for _ in range(3)]
 
     assert len(await memory.facts.history(anna, "habits")) == 3
-    assert (await memory.erasure.forget(anna, fact.id)).removed == 3
+    assert (await memory.erasure.forget(anna, ended[0].id)).removed == 3
 
 
 async def test_a_fact_does_not_end_before_it_began(memory: Memory, anna: Scope) -> None:
@@ -107,10 +106,10 @@ async def test_what_is_not_there_does_not_end(memory: Memory, anna: Scope) -> No
 
 
 async def test_a_guess_that_is_not_true_becomes_history_too(memory: Memory, anna: Scope) -> None:
-    await learned(memory, anna, Statement("Lives in Bern", topic="city"))
-    guess = await learned(memory, anna, Statement("Lives in Rome", topic="city", source=Source.INFERRED))
+    await learned(memory, anna, Statement("Ana lives in Bern", topic="city"))
+    guess = await learned(memory, anna, Statement("Ana lives in Rome", topic="city", source=Source.INFERRED))
 
     await memory.facts.end(anna, guess.id)
 
-    assert await known(memory, anna) == ["Lives in Bern"]
+    assert await known(memory, anna) == ["Ana lives in Bern"]
     assert len(await memory.facts.all(anna, past=True)) == 2

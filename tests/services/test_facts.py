@@ -26,7 +26,7 @@ def texts(facts: Sequence[Fact]) -> list[str]:
 
 
 async def test_what_is_learned_is_known_with_where_it_came_from(memory: Memory, anna: Scope) -> None:
-    learned = await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY, session_id="s1", turn_id="t9"))
+    learned = await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY, session_id="s1", turn_id="t9"))
 
     known = await memory.facts.get(anna, learned.fact.id)
 
@@ -37,24 +37,24 @@ async def test_what_is_learned_is_known_with_where_it_came_from(memory: Memory, 
 
 async def test_a_new_value_supersedes_and_the_old_one_is_history(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     began = clock()
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     clock.advance(DAY)
-    learned = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    learned = await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
 
     history = await memory.facts.history(anna, CITY)
 
-    assert (learned.outcome, texts(learned.superseded)) == (Outcome.SUPERSEDED, ["Lives in Bern"])
+    assert (learned.outcome, texts(learned.superseded)) == (Outcome.SUPERSEDED, ["Ana lives in Bern"])
     assert [(fact.text, fact.valid_from, fact.valid_to) for fact in history] == [
-        ("Lives in Bern", began, clock()),
-        ("Lives in Basel", clock(), None),
+        ("Ana lives in Bern", began, clock()),
+        ("Ana lives in Basel", clock(), None),
     ]
-    assert texts(await memory.facts.all(anna)) == ["Lives in Basel"]
+    assert texts(await memory.facts.all(anna)) == ["Ana lives in Basel"]
 
 
 async def test_what_was_true_can_be_asked_for_any_moment(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     began = clock()
     for city in ("Bern", "Basel", "Chur"):
-        await memory.facts.learn(anna, Statement(f"Lives in {city}", topic=CITY))
+        await memory.facts.learn(anna, Statement(f"Ana lives in {city}", topic=CITY))
         clock.advance(DAY)
 
     at = [
@@ -62,12 +62,12 @@ async def test_what_was_true_can_be_asked_for_any_moment(memory: Memory, anna: S
     ]
 
     assert at == [
-        ["Lives in Bern"],
-        ["Lives in Bern"],
-        ["Lives in Bern"],
-        ["Lives in Basel"],
-        ["Lives in Basel"],
-        ["Lives in Chur"],
+        ["Ana lives in Bern"],
+        ["Ana lives in Bern"],
+        ["Ana lives in Bern"],
+        ["Ana lives in Basel"],
+        ["Ana lives in Basel"],
+        ["Ana lives in Chur"],
     ]
 
 
@@ -80,39 +80,43 @@ async def test_the_history_of_one_topic_is_not_that_of_its_neighbours(memory: Me
 
 
 async def test_history_stays_in_order_when_the_clock_steps_back(memory: Memory, anna: Scope, clock: FakeClock) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     clock.advance(-DAY)
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
-    await memory.facts.learn(anna, Statement("Lives in Chur", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Chur", topic=CITY))
 
-    assert texts(await memory.facts.history(anna, CITY)) == ["Lives in Bern", "Lives in Basel", "Lives in Chur"]
+    assert texts(await memory.facts.history(anna, CITY)) == [
+        "Ana lives in Bern",
+        "Ana lives in Basel",
+        "Ana lives in Chur",
+    ]
 
 
 async def test_saying_it_twice_is_one_fact_with_more_support(memory: Memory, anna: Scope) -> None:
-    first = await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    again = await memory.facts.learn(anna, Statement("lives in  BERN!", topic=CITY))
+    first = await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
+    again = await memory.facts.learn(anna, Statement("ana lives in  BERN!", topic=CITY))
 
     known = await memory.facts.all(anna)
 
     assert (again.outcome, again.fact.id) == (Outcome.SUPPORTED, first.fact.id)
-    assert [(fact.text, fact.support) for fact in known] == [("Lives in Bern", 2)]
+    assert [(fact.text, fact.support) for fact in known] == [("Ana lives in Bern", 2)]
     assert len(await memory.facts.history(anna, CITY)) == 1
 
 
 async def test_saying_it_with_a_topic_and_without_is_one_fact_in_the_list(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern"))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
 
     assert [(fact.topic, fact.support) for fact in await memory.facts.all(anna)] == [(CITY, 2)]
 
 
 async def test_when_a_topic_changes_what_was_said_without_one_does_not_linger(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern"))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
 
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
 
-    assert texts(await memory.facts.all(anna)) == ["Lives in Basel"]
+    assert texts(await memory.facts.all(anna)) == ["Ana lives in Basel"]
 
 
 async def test_the_same_sentence_under_two_topics_is_one_fact_under_the_first(memory: Memory, anna: Scope) -> None:
@@ -141,28 +145,28 @@ async def test_a_topic_is_stored_as_it_was_first_written(memory: Memory, anna: S
 
 
 async def test_a_weak_inference_is_kept_beside_what_the_user_said(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    guess = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY, source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
+    guess = await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY, source=Source.INFERRED))
 
     known = await memory.facts.all(anna)
 
     assert guess.stands is not None
-    assert (guess.outcome, guess.stands.text) == (Outcome.CANDIDATE, "Lives in Bern")
+    assert (guess.outcome, guess.stands.text) == (Outcome.CANDIDATE, "Ana lives in Bern")
     assert {fact.text: fact.standing for fact in known} == {
-        "Lives in Bern": Standing.CURRENT,
-        "Lives in Basel": Standing.CANDIDATE,
+        "Ana lives in Bern": Standing.CURRENT,
+        "Ana lives in Basel": Standing.CANDIDATE,
     }
 
 
 async def test_a_candidate_that_the_user_states_holds_and_is_no_longer_a_candidate(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY, source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY, source=Source.INFERRED))
 
-    learned = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    learned = await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
 
     known = await memory.facts.all(anna)
     assert (learned.outcome, learned.fact.support) == (Outcome.SUPERSEDED, 2)
-    assert [(fact.text, fact.standing) for fact in known] == [("Lives in Basel", Standing.CURRENT)]
+    assert [(fact.text, fact.standing) for fact in known] == [("Ana lives in Basel", Standing.CURRENT)]
 
 
 async def test_a_transient_fact_is_gone_at_the_very_second(memory: Memory, anna: Scope, clock: FakeClock) -> None:
@@ -253,15 +257,15 @@ async def test_what_a_later_release_stored_survives_when_the_fact_is_said_again(
 async def test_what_a_later_release_stored_survives_with_a_candidate_and_its_promotion(
     memory: Memory, anna: Scope
 ) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    guess = Statement("Lives in Basel", topic=CITY, source=Source.INFERRED)
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
+    guess = Statement("Ana lives in Basel", topic=CITY, source=Source.INFERRED)
     candidate = (await memory.facts.learn(anna, guess)).fact
     key = keys.possible_fact_key(anna, candidate.fingerprint)
-    await memory.table.put(Put(key, {"text": "Lives in Basel", "topic": CITY, "mood": "happy"}))
+    await memory.table.put(Put(key, {"text": "Ana lives in Basel", "topic": CITY, "mood": "happy"}))
 
     await memory.facts.learn(anna, guess)
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
 
     item = await memory.table.get(keys.fact_key(anna, candidate.fingerprint))
     assert item is not None
-    assert (item.body["text"], item.body["mood"], item.body["support"]) == ("Lives in Basel", "happy", 3)
+    assert (item.body["text"], item.body["mood"], item.body["support"]) == ("Ana lives in Basel", "happy", 3)

@@ -26,10 +26,10 @@ async def put(memory: Memory, sk: str, text: str, **body: Any) -> None:
 @pytest.fixture
 async def old(memory: Memory) -> Memory:
     """What release 0.1 left behind after three statements about one topic and a guess."""
-    await put(memory, f"PAST#{CITY}#{NOON}", "Lives in Bern", id="0123456789ab", valid_to=NOON, standing="past")
-    await put(memory, f"PAST#{CITY}#2025-06-02T03:04:05.000000Z", "Lives in Chur", id=CHUR_ID, valid_from=NOON)
-    await put(memory, f"FACT#{CITY}", "Lives in Basel", id=BASEL_ID, valid_from="2025-06-02T03:04:05.000000Z")
-    await put(memory, f"FACT?#{CITY}#{ROME_ID}", "Lives in Rome", id=ROME_ID, source="inferred")
+    await put(memory, f"PAST#{CITY}#{NOON}", "Ana lives in Bern", id="0123456789ab", valid_to=NOON, standing="past")
+    await put(memory, f"PAST#{CITY}#2025-06-02T03:04:05.000000Z", "Ana lives in Chur", id=CHUR_ID, valid_from=NOON)
+    await put(memory, f"FACT#{CITY}", "Ana lives in Basel", id=BASEL_ID, valid_from="2025-06-02T03:04:05.000000Z")
+    await put(memory, f"FACT?#{CITY}#{ROME_ID}", "Ana lives in Rome", id=ROME_ID, source="inferred")
     return memory
 
 
@@ -43,8 +43,8 @@ def texts(facts: list[Fact]) -> list[str]:
 
 
 async def test_they_are_read_with_their_history(old: Memory, anna: Scope) -> None:
-    assert texts(await old.facts.all(anna)) == ["Lives in Basel", "Lives in Rome"]
-    everything = ["Lives in Bern", "Lives in Chur", "Lives in Basel"]
+    assert texts(await old.facts.all(anna)) == ["Ana lives in Basel", "Ana lives in Rome"]
+    everything = ["Ana lives in Bern", "Ana lives in Chur", "Ana lives in Basel"]
     assert texts(await old.facts.history(anna, CITY.upper())) == everything
     assert texts(await old.facts.history_of(anna, BASEL_ID)) == everything
 
@@ -53,7 +53,7 @@ async def test_saying_it_again_supports_it_where_it_is(old: Memory, anna: Scope)
     before = await stored(old)
 
     for topic in (CITY, CITY.upper(), "home", None):
-        again = await old.facts.learn(anna, Statement("lives in BASEL.", topic=topic, source=Source.CONFIRMED))
+        again = await old.facts.learn(anna, Statement("ana lives in BASEL.", topic=topic, source=Source.CONFIRMED))
         if topic is not None:
             assert (again.outcome, again.fact.id) == (Outcome.SUPPORTED, BASEL_ID)
 
@@ -63,11 +63,11 @@ async def test_saying_it_again_supports_it_where_it_is(old: Memory, anna: Scope)
 
 
 async def test_another_value_supersedes_it_and_its_history_stays_together(old: Memory, anna: Scope) -> None:
-    new = await old.facts.learn(anna, Statement("Lives in Thun", topic=CITY))
+    new = await old.facts.learn(anna, Statement("Ana lives in Thun", topic=CITY))
 
-    assert [fact.text for fact in new.superseded] == ["Lives in Basel"]
-    assert texts(await old.facts.all(anna)) == ["Lives in Thun", "Lives in Rome"]
-    assert texts(await old.facts.history(anna, CITY))[-2:] == ["Lives in Basel", "Lives in Thun"]
+    assert [fact.text for fact in new.superseded] == ["Ana lives in Basel"]
+    assert texts(await old.facts.all(anna)) == ["Ana lives in Thun", "Ana lives in Rome"]
+    assert texts(await old.facts.history(anna, CITY))[-2:] == ["Ana lives in Basel", "Ana lives in Thun"]
     assert texts(await old.facts.history_of(anna, new.fact.id)) == texts(await old.facts.history(anna, CITY))
 
 
@@ -75,18 +75,18 @@ async def test_another_value_supersedes_it_and_its_history_stays_together(old: M
 async def test_it_is_replaced_by_its_id_or_its_topic(old: Memory, anna: Scope, replaces: str) -> None:
     await old.facts.learn(anna, Statement("Has no home", topic=CITY), replaces=replaces)
 
-    assert texts(await old.facts.all(anna)) == ["Has no home", "Lives in Rome"]
+    assert texts(await old.facts.all(anna)) == ["Has no home", "Ana lives in Rome"]
 
 
 async def test_it_is_forgotten_with_all_its_versions(old: Memory, anna: Scope) -> None:
     forgotten = await old.erasure.forget(anna, BASEL_ID)
 
-    assert (forgotten.text, forgotten.earlier_versions) == ("Lives in Basel", 2)
+    assert (forgotten.text, forgotten.earlier_versions) == ("Ana lives in Basel", 2)
     assert [sk for sk in await stored(old) if not sk.startswith(keys.FORGOTTEN)] == []
 
 
 async def test_its_versions_are_forgotten_with_what_superseded_it(old: Memory, anna: Scope) -> None:
-    new = await old.facts.learn(anna, Statement("Lives in Thun", topic=CITY))
+    new = await old.facts.learn(anna, Statement("Ana lives in Thun", topic=CITY))
 
     assert (await old.erasure.forget(anna, new.fact.id)).earlier_versions == 3
 
@@ -95,16 +95,20 @@ async def test_it_ends_where_it_is(old: Memory, anna: Scope) -> None:
     ended = await old.facts.end(anna, BASEL_ID)
 
     assert ended.standing is Standing.PAST
-    assert texts(await old.facts.all(anna)) == ["Lives in Rome"]
-    assert texts(await old.facts.history(anna, CITY)) == ["Lives in Bern", "Lives in Chur", "Lives in Basel"]
+    assert texts(await old.facts.all(anna)) == ["Ana lives in Rome"]
+    assert texts(await old.facts.history(anna, CITY)) == [
+        "Ana lives in Bern",
+        "Ana lives in Chur",
+        "Ana lives in Basel",
+    ]
     assert [sk for sk in await stored(old) if "~" in sk] == []
 
 
 async def test_a_guess_is_promoted_out_of_its_place(old: Memory, anna: Scope) -> None:
-    said = await old.facts.learn(anna, Statement("Lives in Rome", topic=CITY))
+    said = await old.facts.learn(anna, Statement("Ana lives in Rome", topic=CITY))
 
     assert (said.outcome, said.fact.support) == (Outcome.SUPERSEDED, 2)
-    assert texts(await old.facts.all(anna)) == ["Lives in Rome"]
+    assert texts(await old.facts.all(anna)) == ["Ana lives in Rome"]
 
 
 async def test_an_export_of_an_earlier_release_is_brought_in_again_as_it_was(old: Memory, anna: Scope) -> None:
@@ -115,5 +119,9 @@ async def test_an_export_of_an_earlier_release_is_brought_in_again_as_it_was(old
     elsewhere = await old.archive.import_(ben, lines)
 
     assert (elsewhere.added, there.known) == (4, 3)
-    assert texts(await old.facts.history(ben, CITY)) == ["Lives in Bern", "Lives in Chur", "Lives in Basel"]
-    assert texts(await old.facts.all(anna)) == texts(await old.facts.all(ben)) == ["Lives in Basel", "Lives in Rome"]
+    assert texts(await old.facts.history(ben, CITY)) == ["Ana lives in Bern", "Ana lives in Chur", "Ana lives in Basel"]
+    assert (
+        texts(await old.facts.all(anna))
+        == texts(await old.facts.all(ben))
+        == ["Ana lives in Basel", "Ana lives in Rome"]
+    )

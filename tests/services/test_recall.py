@@ -27,8 +27,8 @@ def texts(found: Recalled) -> list[str]:
 
 
 async def test_memories_of_every_kind_are_found(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Works for a violin maker", topic="work/employer"))
-    guess = Statement("Works for a violin school", topic="work/employer", source=Source.INFERRED)
+    await memory.facts.learn(anna, Statement("Ana works for Violin Makers", topic="work/employer"))
+    guess = Statement("Ana works for Violin School", topic="work/employer", source=Source.INFERRED)
     await memory.facts.learn(anna, guess)
     await memory.preferences.set(anna, "violin", "gut strings")
     await memory.notes.add(anna, NoteKind.FEEDBACK, "the violin answer was good")
@@ -70,7 +70,7 @@ async def test_what_another_process_forgot_is_not_found(memory: Memory, other_pr
 async def test_what_is_past_its_time_is_found_and_says_so_and_what_expired_is_not_found(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
     await memory.facts.learn(anna, Statement("Lives in a hotel", permanence=Permanence.TRANSIENT))
     await memory.facts.learn(anna, Statement("Lives in a tent", expires_at=clock() + DAY))
     await memory.recall.search(anna, "lives")
@@ -79,7 +79,7 @@ async def test_what_is_past_its_time_is_found_and_says_so_and_what_expired_is_no
 
     found = (await memory.recall.search(anna, "lives")).memories
     assert {told.text: (told.past, told.until) for told in found} == {
-        "Lives in Basel": (False, None),
+        "Ana lives in Basel": (False, None),
         "Lives in a hotel": (True, "2026-03-15"),
     }
 
@@ -95,7 +95,7 @@ async def test_a_search_is_limited_to_a_topic_and_those_below(memory: Memory, an
 
 
 async def test_an_unknown_topic_is_an_error_that_lists_the_known_ones(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     await memory.facts.learn(anna, Statement("Works at the zoo", topic="work/employer"))
 
     with pytest.raises(NotFoundError, match=r"under the topic 'job'; the known topics are personal/, work/\."):
@@ -118,31 +118,31 @@ async def test_what_an_earlier_release_stored_under_two_topics_is_found_under_bo
 
 async def test_what_was_true_then_is_found(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     began = clock()
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     clock.advance(DAY)
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
-    await memory.facts.learn(anna, Statement("Lives in Chur", topic=CITY, source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Chur", topic=CITY, source=Source.INFERRED))
     await memory.preferences.set(anna, "lives", "shown")
 
     then = await memory.recall.search(anna, "lives", as_of=began)
     now = await memory.recall.search(anna, "lives", as_of=clock(), topic="personal")
     before = await memory.recall.search(anna, "lives", as_of=began - DAY)
 
-    assert [(told.kind, told.text) for told in then.memories] == [(Kind.PAST, "Lives in Bern")]
-    assert texts(now) == ["Lives in Basel"]
-    assert [(told.text, told.learned_later) for told in before.memories] == [("Lives in Bern", True)]
+    assert [(told.kind, told.text) for told in then.memories] == [(Kind.PAST, "Ana lives in Bern")]
+    assert texts(now) == ["Ana lives in Basel"]
+    assert [(told.text, told.learned_later) for told in before.memories] == [("Ana lives in Bern", True)]
 
 
 async def test_a_repetition_that_came_later_does_not_hide_what_was_true_before(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     began = clock()
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern"))
     clock.advance(DAY)
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
 
-    assert texts(await memory.recall.search(anna, "Bern", as_of=began)) == ["Lives in Bern"]
-    assert [fact.text for fact in await memory.facts.as_of(anna, began)] == ["Lives in Bern"]
+    assert texts(await memory.recall.search(anna, "Bern", as_of=began)) == ["Ana lives in Bern"]
+    assert [fact.text for fact in await memory.facts.as_of(anna, began)] == ["Ana lives in Bern"]
 
 
 @pytest.mark.parametrize("sk", ["FACT#city", "FACT?#city#1", "PREF#tone", "NOTE#feedback#1"])

@@ -112,14 +112,17 @@ async def test_a_fact_that_is_known_already_may_replace_another(memory: Memory, 
 
 
 async def test_a_candidate_is_replaced_and_was_never_true(memory: Memory, anna: Scope) -> None:
-    await learned(memory, anna, "Lives in Bern", "city")
-    guess = await memory.facts.learn(anna, Statement("Lives in Rome", topic="city", source=Source.INFERRED))
+    await learned(memory, anna, "Ana lives in Bern", "city")
+    guess = await memory.facts.learn(anna, Statement("Ana lives in Rome", topic="city", source=Source.INFERRED))
 
-    await memory.facts.learn(anna, Statement("Lives in Basel"), replaces=guess.fact.id)
+    await memory.facts.learn(anna, Statement("Ana lives in Basel"), replaces=guess.fact.id)
 
     assert guess.outcome is Outcome.CANDIDATE
-    assert await known(memory, anna) == [("city", "Lives in Basel")]
-    assert [fact.text for fact in await memory.facts.history(anna, "city")] == ["Lives in Bern", "Lives in Basel"]
+    assert await known(memory, anna) == [("city", "Ana lives in Basel")]
+    assert [fact.text for fact in await memory.facts.history(anna, "city")] == [
+        "Ana lives in Bern",
+        "Ana lives in Basel",
+    ]
 
 
 async def test_an_inference_does_not_replace_what_the_user_said_even_by_its_id(memory: Memory, anna: Scope) -> None:

@@ -23,7 +23,7 @@ NEVER_SAID = Path(__file__).with_name("never_said.txt").read_text(encoding="utf-
 KINDS = ("letters", "random words", "words that nobody said", "fluent and unrelated")
 
 
-def measure_nonsense(stores: Sequence[tuple[Store, Sequence[bytes], object]]) -> dict[str, dict[str, float]]:
+def measure_nonsense(stores: Sequence[tuple[Store, Sequence[Vectors], object]]) -> dict[str, dict[str, float]]:
     """Return for each source and kind of nonsense the percentage of questions for which something is called likely."""
     draw = random.Random(1)
     documents = [document for store, *_ in stores for document in store.documents]
@@ -31,7 +31,7 @@ def measure_nonsense(stores: Sequence[tuple[Store, Sequence[bytes], object]]) ->
     found: defaultdict[str, defaultdict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for store, vectors, _ in stores:
         index = BuiltInSearchIndex(stem)
-        index.add(store.documents, [Vectors(vector) for vector in vectors])
+        index.add(store.documents, vectors)
         asked = list(_questions(draw, store, said, QUESTIONS // len(stores) // len(KINDS)))
         for (kind, question), vector in zip(asked, _embedded([question for _, question in asked]), strict=True):
             matches = index.search([(question, Vectors(vector))], asked_at=store.questions[0].asked_at, limit=10)

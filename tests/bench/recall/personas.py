@@ -57,9 +57,18 @@ def read_personas(data: Path) -> list[Persona]:
 def personal_stores(data: Path) -> list[Store]:
     """Return the personas as stores for the ranking alone, without the questions that nothing answers."""
     return [
-        Store(PERSONAL, persona.facts, [question for question in persona.questions if question.evidence])
+        Store(
+            PERSONAL,
+            persona.facts,
+            [question for question in persona.questions if question.evidence],
+        )
         for persona in read_personas(data)
     ]
+
+
+def _store(persona: Persona) -> Store:
+    answerable = [question for question in persona.questions if question.evidence]
+    return Store(PERSONAL, persona.facts, answerable)
 
 
 def _persona(row: dict[str, Any]) -> Persona:

@@ -16,20 +16,20 @@ from tests.bench.recall.stores import Question, Store
 LIMIT = 20
 RRF_CONSTANT = 60
 
-Ranking = Callable[[Question, bytes], Sequence[Said]]
+Ranking = Callable[[Question, Vectors], Sequence[Said]]
 """Returns the best documents for a question and its vector; what was said more than once is one of them."""
 
 
-def ours(store: Store, vectors: Sequence[bytes]) -> Ranking:
+def ours(store: Store, vectors: Sequence[Vectors]) -> Ranking:
     index = BuiltInSearchIndex(stem)
-    index.add(store.documents, [Vectors(vector) for vector in vectors])
+    index.add(store.documents, vectors)
     return lambda question, vector: [
         {match.id, *match.also}
-        for match in index.search([(question.text, Vectors(vector))], asked_at=question.asked_at, limit=LIMIT)
+        for match in index.search([(question.text, vector)], asked_at=question.asked_at, limit=LIMIT)
     ]
 
 
-def without_vectors(store: Store, vectors: Sequence[bytes]) -> Ranking:
+def without_vectors(store: Store, vectors: Sequence[Vectors]) -> Ranking:
     index = BuiltInSearchIndex(stem)
     index.add(store.documents)
     return lambda question, _: [
@@ -38,64 +38,71 @@ def without_vectors(store: Store, vectors: Sequence[bytes]) -> Ranking:
     ]
 
 
-def newest_first(store: Store, vectors: Sequence[bytes]) -> Ranking:
+def newest_first(store: Store, vectors: Sequence[Vectors]) -> Ranking:
     newest = [{document.id} for document in sorted(store.documents, key=lambda document: document.at)][
         : -LIMIT - 1 : -1
     ]
     return lambda *_: newest
 
 
-def words_only(store: Store, vectors: Sequence[bytes]) -> Ranking:
+def words_only(store: Store, vectors: Sequence[Vectors]) -> Ranking:
     """BM25 on text, speaker and date, and nothing else."""
     documents = _rows(store, vectors)
     return lambda question, _: _best(documents, find_words(documents, asked_words(question.text)).rows)
 
 
-def meaning_only(store: Store, vectors: Sequence[bytes]) -> Ranking:
+def meaning_only(store: Store, vectors: Sequence[Vectors]) -> Ranking:
     documents = _rows(store, vectors)
-    return lambda _, vector: _best(documents, documents.coarse.cosines(documents.all_rows(), vector))
+    return lambda _, vector: _best(documents, documents.coarse.cosines(documents.all_rows(), vector.coarse or b""))
 
 
-def ranks_fused(store: Store, vectors: Sequence[bytes]) -> Ranking:
+def fine_meaning_only(store: Store, vectors: Sequence[Vectors]) -> Ranking:
+    """The fine model alone, which only short memories have vectors of."""
+    documents = _rows(store, vectors)
+    return lambda _, vector: _best(documents, documents.fine.cosines(documents.all_rows(), vector.fine or b""))
+
+
+def ranks_fused(store: Store, vectors: Sequence[Vectors]) -> Ranking:
     """Reciprocal rank fusion of words and meaning."""
     documents = _rows(store, vectors)
 
-    def ranked(question: Question, vector: bytes) -> Sequence[Said]:
+    def ranked(question: Question, vector: Vectors) -> Sequence[Said]:
         words = find_words(documents, asked_words(question.text)).rows
-        meaning = documents.coarse.cosines(documents.all_rows(), vector)
+        meaning = documents.coarse.cosines(documents.all_rows(), vector.coarse or b"")
         return _best(documents, _reciprocal(words) + _reciprocal(meaning))
 
     return ranked
 
 
-def sum_of_words_and_meaning(store: Store, vectors: Sequence[bytes]) -> Ranking:
+def sum_of_words_and_meaning(store: Store, vectors: Sequence[Vectors]) -> Ranking:
     """Words and meaning scaled to the best of each and added, without anything about context."""
     documents = _rows(store, vectors)
 
-    def ranked(question: Question, vector: bytes) -> Sequence[Said]:
+    def ranked(question: Question, vector: Vectors) -> Sequence[Said]:
         words = find_words(documents, asked_words(question.text)).rows
-        meaning = documents.coarse.cosines(documents.all_rows(), vector)
+        meaning = documents.coarse.cosines(documents.all_rows(), vector.coarse or b"")
         scaled = (meaning - meaning.min()) / (np.ptp(meaning) or 1)
         return _best(documents, 0.55 * words / (words.max() or 1) + 0.45 * scaled)
 
     return ranked
 
 
-RANKINGS: dict[str, Callable[[Store, Sequence[bytes]], Ranking]] = {
+RANKINGS: dict[str, Callable[[Store, Sequence[Vectors]], Ranking]] = {
     "ours": ours,
     "ours-without-vectors": without_vectors,
     "newest": newest_first,
     "bm25": words_only,
     "dense": meaning_only,
+    "fine": fine_meaning_only,
     "rrf": ranks_fused,
     "sum": sum_of_words_and_meaning,
 }
 
 
-def _rows(store: Store, vectors: Sequence[bytes]) -> DocumentRows:
+def _rows(store: Store, vectors: Sequence[Vectors]) -> DocumentRows:
     documents = DocumentRows(stem)
     for document, vector in zip(store.documents, vectors, strict=True):
-        documents.add(document, Vectors(vector))
+        documents.add(document, vector)
     return documents
 
 

@@ -20,10 +20,9 @@ from mcp import Client
 
 from mcp_memory_server import Memory, Scope, Settings, Statement, open_memory
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens, load_exact
-from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.embeddings import FINE_EMBEDDED_BY
 from mcp_memory_server.server.app import build_server
 from tests.bench.recall.distractors import distractors
+from tests.bench.recall.fine_vectors import all_embedded, embedded_once
 from tests.bench.recall.personas import Persona
 from tests.bench.recall.stores import Question
 
@@ -91,7 +90,8 @@ class _Opened:
 async def measure_settings(personas: Sequence[Persona], sizes: Sequence[int]) -> dict[Setting, list[Answer]]:
     """Return the answers from stores of each size, without topics and with them."""
     settings = [Setting(size, topics) for size in sizes for topics in (False, True)]
-    return {setting: await measure_short_facts(personas, setting) for setting in settings}
+    with embedded_once():
+        return {setting: await measure_short_facts(personas, setting) for setting in settings}
 
 
 async def measure_short_facts(
@@ -166,6 +166,8 @@ async def _save_distractors(
         for start in range(0, len(statements), AT_ONCE):
             learning = (memory.facts.learn(OWNER, one) for one in statements[start : start + AT_ONCE])
             await asyncio.gather(*learning)
+        await memory.recall.search(OWNER, statements[0].text)
+        await all_embedded(memory, OWNER)
 
 
 async def _prepared(opened: _Opened, question: Question) -> None:
@@ -175,20 +177,6 @@ async def _prepared(opened: _Opened, question: Question) -> None:
         while "missing" in (await _recall(opened, question, {}))[0]:  # noqa: ASYNC110 - an index tells nobody
             await asyncio.sleep(0.05)
         await all_embedded(opened.memory, opened.caller.scope)
-
-
-async def all_embedded(memory: Memory, scope: Scope) -> None:
-    """Wait until every fact has its fine vector, if the model for it is in use."""
-    partition = keys.user_partition(scope.user_id)
-    while uses_fine_model():
-        page = await memory.table.query(partition, prefix=keys.ANY_FACTS, limit=None)
-        if all(FINE_EMBEDDED_BY in item.body for item in page.items):
-            return
-        await asyncio.sleep(0.2)
-
-
-def uses_fine_model() -> bool:
-    return Settings().embeddings == "built-in"
 
 
 async def _asked(opened: _Opened, persona: Persona, question: Question) -> Answer:

@@ -11,7 +11,7 @@ from mcp import Client
 from mcp_memory_server import Scope, Settings, Statement, open_memory
 from mcp_memory_server.server.app import build_server
 from tests.bench.figures import Figures, verdict
-from tests.bench.recall.short_facts import all_embedded
+from tests.bench.recall.fine_vectors import all_embedded
 
 OWNER = Scope("owner")
 ASKED_AT = datetime(2026, 11, 18, tzinfo=UTC)
