@@ -98,9 +98,10 @@ class Searchable:
 
     def changes_to(self, known: Known) -> tuple[list[str], list[str]]:
         """Return the sort keys to index, and those to take out."""
-        before = self.known.by_key
-        new = [sk for sk, memory in known.by_key.items() if before.get(sk) is not memory and before.get(sk) != memory]
-        gone = [sk for sk in before if sk not in known.by_key]
+        before, changed = self.known.by_key, known.changed_since(self.known.serial)
+        rows = known.by_key if changed is None else {sk: known.by_key[sk] for sk in changed if sk in known.by_key}
+        new = [sk for sk, memory in rows.items() if before.get(sk) is not memory and before.get(sk) != memory]
+        gone = [sk for sk in (before if changed is None else changed) if sk in before and sk not in known.by_key]
         return new, gone
 
     def take_out(self, ids: Iterable[str]) -> None:
