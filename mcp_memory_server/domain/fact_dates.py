@@ -4,10 +4,13 @@ import calendar
 import re
 import unicodedata
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, timedelta
 
 from mcp_memory_server.domain.calendar_words import MONTHS
 from mcp_memory_server.errors import InvalidRequestError
+
+LONGEST_SINCE_A_CHANGE = timedelta(days=400)
+"""People tell of changes of the last year with their dates; older dates belong to something else."""
 
 _DAY, _YEAR = r"(?P<day>\d{1,2})", r"(?P<year>\d{4})"
 _MONTH_NAME = rf"(?P<name>{'|'.join(sorted(MONTHS, key=len, reverse=True))})"
@@ -75,6 +78,15 @@ def event_day(fact_text: str, learned: date) -> date | None:
     plain = _plain(fact_text)
     begins = any(_BEGINS.search(plain[:start]) or _BEGINS_AFTER.match(plain[end:]) for start, end, _ in found)
     return None if begins else day
+
+
+def change_day(fact_text: str, learned: date) -> date | None:
+    """Return the day of the change that a new value tells of: its only date, if that is past and not long past.
+
+    "Ana moved to Lisbon on 2026-03-02" says until when she lived elsewhere; a date of birth does not.
+    """
+    days = dates_in(fact_text)
+    return days[0] if len(days) == 1 and learned - LONGEST_SINCE_A_CHANGE <= days[0] <= learned else None
 
 
 def _found(text: str) -> list[tuple[int, int, date]]:

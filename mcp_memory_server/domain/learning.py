@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from mcp_memory_server.domain.fact_dates import change_day
 from mcp_memory_server.domain.facts import (
     INSTANT,
     Fact,
@@ -177,7 +178,8 @@ def _after(
     """Return the fact, which begins after what it takes the place of, and what becomes of that."""
     guesses = [Change(one, None) for one in others if one.standing is Standing.CANDIDATE]
     sure = [one for one in others if one.standing is not Standing.CANDIDATE]
-    until = None if statement.since is None else statement.since - timedelta(days=1)
+    since = statement.since or (change_day(statement.text, now.date()) if is_new and sure else None)
+    until = None if since is None else since - timedelta(days=1)
     if until is not None and until >= now.date():  # what held so far holds until then
         later = [Change(one, ends_on(one, until)) for one in sure]
         return fact, guesses + [one for one in later if one.after != one.before]
@@ -185,7 +187,7 @@ def _after(
     # Strictly later than each beginning, even when the clock stepped back: history keeps its order.
     moment = max([moment, *(one.valid_from + INSTANT for one in sure)])
     if is_new and sure:
-        fact = replace(fact, valid_from=moment)
+        fact = replace(fact, valid_from=moment, since=since)
     by = fact.fingerprint
     return fact, guesses + [Change(one, ended(one, moment, by=by, until=until)) for one in sure]
 

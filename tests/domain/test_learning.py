@@ -334,3 +334,19 @@ def test_a_text_that_says_nothing_or_cannot_be_stored_is_refused(text: str) -> N
 def test_where_a_statement_comes_from_needs_a_name(name: str) -> None:
     with pytest.raises(InvalidRequestError, match=name):
         replace(Statement("Ana lives in Bern"), **{name: " "})
+
+
+def test_a_date_in_the_new_value_says_until_when_the_earlier_one_was_true() -> None:
+    old = learn(Statement("Ana lives in Porto.", topic="city"), NOON).fact
+
+    learning = learn(Statement("Ana moved to Lisbon on 2026-02-02.", topic="city"), NOON, known=[old])
+
+    (past,) = learning.superseded
+    assert (past.last_day, learning.fact.since) == (date(2026, 2, 1), date(2026, 2, 2))
+
+
+def test_a_date_long_ago_says_nothing_about_the_change() -> None:
+    old = learn(Statement("Ana Silva works at Acme.", topic="employer"), NOON).fact
+    new = Statement("Ana Silva, born on 1990-02-02, works at Bosch.", topic="employer")
+
+    assert learn(new, NOON, known=[old], named=[old]).fact.since is None
