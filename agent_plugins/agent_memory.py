@@ -10,11 +10,11 @@ from agent_plugins.circuit_breaker import CircuitBreaker
 from agent_plugins.circuits import BreakerRules
 from agent_plugins.kept_turns import KeptTurns
 from agent_plugins.memory_edge import within
-from agent_plugins.memory_tools import MemoryTool, Reply, refusal
 from agent_plugins.shared_memory import SharedMemory
 from mcp_memory_server import (
     Memory,
     MemoryServerError,
+    MemoryTool,
     Role,
     Scope,
     Status,
@@ -22,6 +22,7 @@ from mcp_memory_server import (
     Turn,
     UnavailableError,
     count_tokens,
+    error_reply,
 )
 
 R = TypeVar("R")
@@ -90,12 +91,12 @@ class AgentMemory:
         except MemoryServerError as error:
             logger.warning("a call of a tool is not logged: %s", error)
 
-    async def use(self, tool: MemoryTool, scope: Scope, arguments: Mapping[str, Any]) -> Reply:
+    async def use(self, tool: MemoryTool, scope: Scope, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one of the memory tools."""
         try:
-            return await self.ask(lambda memory: tool.call_with(memory, scope, arguments), seconds=self._write_seconds)
+            return await self.ask(lambda memory: tool.call(memory, scope, arguments), seconds=self._write_seconds)
         except MemoryServerError as error:
-            return refusal(error)
+            return error_reply(error)
 
     async def ask(self, work: Callable[[Memory], Awaitable[R]], *, seconds: float | None = None) -> R:
         """Run the work with the memory, within so many seconds, by default those for reads.

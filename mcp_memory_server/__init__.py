@@ -6,6 +6,7 @@ async with open_memory() as memory:
     found = await memory.recall.search(me, "Where does Ana live?")
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.domain.answers import Recalled, Recollection, Status
@@ -31,8 +32,10 @@ from mcp_memory_server.wiring import count_tokens, open_memory
 
 if TYPE_CHECKING:
     from mcp_memory_server.domain.tool_log import ToolStatus
+    from mcp_memory_server.tools import MEMORY_TOOLS, MemoryTool, error_reply
 
 __all__ = [
+    "MEMORY_TOOLS",
     "ConfigurationError",
     "ConflictError",
     "ContextPage",
@@ -41,6 +44,7 @@ __all__ = [
     "InvalidRequestError",
     "Memory",
     "MemoryServerError",
+    "MemoryTool",
     "NewTurn",
     "NotFoundError",
     "Note",
@@ -64,14 +68,21 @@ __all__ = [
     "View",
     "__version__",
     "count_tokens",
+    "error_reply",
     "open_memory",
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "ToolStatus":
-        # Loaded when it is first used: a client that only remembers should not wait for it to start.
-        from mcp_memory_server.domain.tool_log import ToolStatus
+_LOADED_WHEN_USED = {
+    "MEMORY_TOOLS": "mcp_memory_server.tools",
+    "MemoryTool": "mcp_memory_server.tools",
+    "ToolStatus": "mcp_memory_server.domain.tool_log",
+    "error_reply": "mcp_memory_server.tools",
+}
+"""A client that only remembers should not wait for these to load."""
 
-        return ToolStatus
+
+def __getattr__(name: str) -> object:
+    if name in _LOADED_WHEN_USED:
+        return getattr(import_module(_LOADED_WHEN_USED[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,9 +20,9 @@ from agent_plugins.agent_squad.current import Current, current
 from agent_plugins.daemon_threads import DaemonThreads
 from agent_plugins.guards import Finding
 from agent_plugins.invocations import Invocation, Outcome
-from agent_plugins.memory_tools import MEMORY_TOOLS, MemoryTool
+from agent_plugins.memory_tools import AGENT_TOOLS
 from agent_plugins.tool_registry import Refusal, Tool, ToolRegistry
-from mcp_memory_server import ToolStatus
+from mcp_memory_server import MemoryTool, ToolStatus
 
 TOOL_SECONDS = 60.0
 _FAILED_ON_MCP = "Tool error:"
@@ -132,7 +132,7 @@ class GuardedTools(AgentTools):
 
 def memory_tools() -> list[AgentTool]:
     """Return the five memory tools, for agents that a MemorySquad has; whose memory it is, no model can say."""
-    return [_agent_tool(tool) for tool in MEMORY_TOOLS]
+    return [_agent_tool(tool) for tool in AGENT_TOOLS]
 
 
 def _agent_tool(tool: MemoryTool) -> AgentTool:
@@ -142,8 +142,10 @@ def _agent_tool(tool: MemoryTool) -> AgentTool:
             return _told({"error": "invalid_request", "message": "this agent has no memory: add it to a MemorySquad"})
         return _told(await now.session.memory.use(tool, now.session.scope, arguments))
 
-    made = AgentTool(tool.name, tool.description, dict(tool.properties), list(tool.required), answer)
-    made.required = list(tool.required)  # without any, Agent Squad takes all of them for required
+    schema = tool.input_schema
+    required = schema.get("required", [])
+    made = AgentTool(tool.name, tool.description, schema["properties"], required, answer)
+    made.required = required  # without any, Agent Squad takes all of them for required
     return made
 
 

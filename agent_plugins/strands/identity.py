@@ -8,8 +8,7 @@ from uuid import uuid4, uuid5
 from agent_plugins.agent_memory import Told
 from agent_plugins.agent_sessions import AgentSession, AgentSessions
 from agent_plugins.injected import injected
-from agent_plugins.memory_tools import MemoryTool, Reply, refusal
-from mcp_memory_server import InvalidRequestError, MemoryServerError, Scope, Status
+from mcp_memory_server import InvalidRequestError, MemoryServerError, MemoryTool, Scope, Status, error_reply
 
 INVOCATION_KEY = "mcp_memory"
 """The one key of ``invocation_state`` that is ours. Strands shares that dictionary by all nodes, hooks and tools."""
@@ -111,10 +110,10 @@ class NamedSessions:
 
     async def answer(
         self, tool: MemoryTool, invocation_state: Mapping[str, Any], arguments: Mapping[str, Any]
-    ) -> Reply:
+    ) -> dict[str, Any]:
         """Answer a memory tool for whoever the invocation belongs to."""
         try:
             session = self.named_in(invocation_state)
         except MemoryServerError as error:
-            return refusal(error)
+            return error_reply(error)
         return await session.memory.use(tool, session.scope, arguments)

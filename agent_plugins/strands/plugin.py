@@ -7,30 +7,27 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from strands import Agent, ToolContext, tool
+from strands import Agent
 from strands.multiagent.base import MultiAgentBase
 from strands.plugins import MultiAgentPlugin, Plugin
-from strands.types.tools import ToolResult
+from strands.types.tools import AgentTool
 
 from agent_plugins.agent_locks import AgentLocks
 from agent_plugins.agent_memory import AgentMemory
 from agent_plugins.agent_sessions import MAX_TOKENS, AgentSessions
 from agent_plugins.guards import GuardRules
-from agent_plugins.memory_tools import FORGET, LOAD_CONTEXT, RECALL, REMEMBER_FACT, SET_PREFERENCE, MemoryTool
+from agent_plugins.memory_tools import AGENT_TOOLS
 from agent_plugins.shared_memory import Source, shared_memory
 from agent_plugins.state_coordinator import StateCoordinator
 from agent_plugins.strands.agent_events import AgentEvents
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.guarding import GuardedCalls
 from agent_plugins.strands.identity import Identity, NamedSessions
+from agent_plugins.strands.offered_tools import offered
 from agent_plugins.strands.orchestration_events import OrchestrationEvents
 from agent_plugins.tool_registry import Tool, ToolRegistry
 
 TOOL_SECONDS = 60.0
-
-
-def _offered(memory_tool: MemoryTool) -> dict[str, Any]:
-    return {"description": memory_tool.description, "inputSchema": memory_tool.schema, "context": True}
 
 
 class MemoryPlugin(Plugin, MultiAgentPlugin):
@@ -71,8 +68,6 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             offer_tools: Whether the model gets the five memory tools.
         """
         super().__init__()
-        if not offer_tools:
-            self._tools = []
         self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
@@ -81,11 +76,17 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         self._events = AgentEvents(self._named, self._agents, task_seconds)
         self._orchestrations = OrchestrationEvents(self._named, self._agents, self.attach, task_seconds)
         self._calls = GuardedCalls(self.registry, tool_seconds, self._named.of)
+        self._offered: list[AgentTool] = [offered(each, self._named) for each in AGENT_TOOLS] if offer_tools else []
 
     @property
     def name(self) -> str:
         """The name under which Strands knows the plugin."""
         return "mcp-memory"
+
+    @property
+    def tools(self) -> list[AgentTool]:  # pyright: ignore[reportIncompatibleMethodOverride] - any tool will do there
+        """The memory tools, which Strands adds to an agent."""
+        return self._offered
 
     def init_agent(self, agent: Agent) -> None:
         """Attach to an agent. Its plugin registry adds the tools."""
@@ -133,50 +134,3 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
-
-    @tool(**_offered(RECALL))
-    async def recall(
-        self,
-        query: str,
-        tool_context: ToolContext,
-        max_tokens: int = 800,
-        topic: str | None = None,
-        as_of: str | None = None,
-    ) -> ToolResult:
-        """Search what is known."""
-        return await self._use(RECALL, tool_context, query=query, max_tokens=max_tokens, topic=topic, as_of=as_of)
-
-    @tool(**_offered(REMEMBER_FACT))
-    async def remember_fact(
-        self,
-        fact: str,
-        tool_context: ToolContext,
-        topic: str | None = None,
-        replaces: str | None = None,
-        permanence: str | None = None,
-        source: str = "user_stated",
-    ) -> ToolResult:
-        """Save a fact."""
-        said = {"fact": fact, "topic": topic, "replaces": replaces, "permanence": permanence, "source": source}
-        return await self._use(REMEMBER_FACT, tool_context, **said)
-
-    @tool(**_offered(SET_PREFERENCE))
-    async def set_preference(self, key: str, value: str, tool_context: ToolContext) -> ToolResult:
-        """Save a preference."""
-        return await self._use(SET_PREFERENCE, tool_context, key=key, value=value)
-
-    @tool(**_offered(LOAD_CONTEXT))
-    async def load_context(self, tool_context: ToolContext, max_tokens: int = 600) -> ToolResult:
-        """Load what is known."""
-        return await self._use(LOAD_CONTEXT, tool_context, max_tokens=max_tokens)
-
-    @tool(**_offered(FORGET))
-    async def forget(self, id: str, tool_context: ToolContext) -> ToolResult:  # noqa: A002 - its public name
-        """Forget a memory."""
-        return await self._use(FORGET, tool_context, id=id)
-
-    async def _use(self, memory_tool: MemoryTool, context: ToolContext, **arguments: Any) -> ToolResult:
-        reply = await self._named.answer(memory_tool, context.invocation_state, arguments)
-        # An answer that is not the wanted one, such as "not found", is no failure of the tool.
-        status = "error" if reply.get("status") == "unavailable" else "success"
-        return {"toolUseId": context.tool_use["toolUseId"], "status": status, "content": [{"json": reply}]}

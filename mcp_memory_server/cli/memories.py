@@ -5,30 +5,42 @@ from typing import Any
 
 from mcp_memory_server.cli.printing import print_json, print_table, say
 from mcp_memory_server.domain.answers import Recollection
+from mcp_memory_server.domain.fact_dates import first_day, last_day
 from mcp_memory_server.domain.facts import Fact, Permanence, Source, Standing, Statement, confidence_at
 from mcp_memory_server.domain.memories import Kind
-from mcp_memory_server.errors import InvalidRequestError
-from mcp_memory_server.server.dates import moment_from
+from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.errors import InvalidRequestError, NotFoundError
+from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
+from mcp_memory_server.tools.dates import moment_from
 from mcp_memory_server.wiring import open_memory, utc_now
 
 
 async def facts(parsed: argparse.Namespace, settings: Settings) -> int:
     """List facts."""
-    if parsed.history and not parsed.topic:
-        raise InvalidRequestError("--history needs the topic whose history is wanted")
+    topic = None if parsed.topic is None else parsed.topic.removesuffix("/")
     async with open_memory(settings) as memory:
         if parsed.history:
-            found = await memory.facts.history(settings.scope(), parsed.topic.removesuffix("/"))
+            found = await _history(memory, settings.scope(), topic)
         else:
-            found = await memory.facts.all(settings.scope(), parsed.topic)
+            found = await memory.facts.all(settings.scope(), topic)
     if parsed.json:
         print_json([_fact_values(fact) for fact in found])
     else:
         below = f" below {parsed.topic!r}" if parsed.topic else ""
-        rows = [_fact_row(fact) for fact in found]
-        print_table(["id", "topic", "since", "until", "sure", "source", "fact"], rows, f"Nothing is known{below} yet.")
+        columns = ["id", "topic", "since", "until", "learned", "sure", "source", "fact"]
+        print_table(columns, [_fact_row(fact) for fact in found], f"Nothing is known{below} yet.")
     return 0
+
+
+async def _history(memory: Memory, scope: Scope, named: str | None) -> list[Fact]:
+    """Return everything that was ever known, or only of one topic, or of the fact with an id."""
+    if named is None:
+        return await memory.facts.all(scope, past=True)
+    try:
+        return await memory.facts.history_of(scope, named)
+    except NotFoundError:
+        return await memory.facts.history(scope, named)
 
 
 async def preferences(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -64,7 +76,7 @@ async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.json:
         print_json(found.to_reply())
         return 0
-    columns = ["id", "kind", "since", "sure", *(["score"] if parsed.explain else []), "memory"]
+    columns = ["id", "kind", "since", "until", "learned", "sure", *(["score"] if parsed.explain else []), "memory"]
     print_table(columns, [_recalled_row(told) for told in found.memories], "Nothing that is known answers this.")
     for missing in found.missing:
         say(f"incomplete: {missing}")
@@ -79,7 +91,8 @@ def _recalled_row(told: Recollection) -> list[str]:
     score = [", ".join(f"{name} {value:.2f}" for name, value in parts.items())] if parts else []
     said = told.text if told.by is None else f"{told.by}: {told.text}"
     sure = "" if told.kind is Kind.TURN else f"{told.confidence:.2f}"
-    return [told.id, told.kind.value, told.since, sure, *score, said]
+    kind = Kind.PAST if told.past else told.kind
+    return [told.id, kind.value, told.since or "", told.until or "", told.learned or "", sure, *score, said]
 
 
 async def remember(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -90,17 +103,33 @@ async def remember(parsed: argparse.Namespace, settings: Settings) -> int:
         source=Source(parsed.source),
         confidence=parsed.confidence,
         permanence=None if parsed.permanence is None else Permanence(parsed.permanence),
+        since=None if parsed.since is None else first_day("--since", parsed.since),
+        until=None if parsed.until is None else last_day("--until", parsed.until),
+        remind_on=None if parsed.remind_on is None else first_day("--remind-on", parsed.remind_on),
     )
     async with open_memory(settings) as memory:
         learned = await memory.facts.learn(settings.scope(), statement, replaces=parsed.replaces)
     if parsed.json:
-        print_json({"outcome": learned.outcome.value, **_fact_values(learned.fact)})
+        superseded = [_fact_values(fact) for fact in learned.superseded]
+        print_json({"outcome": learned.outcome.value, **_fact_values(learned.fact), "superseded": superseded})
         return 0
     print(f"{learned.outcome.value}: {learned.fact.text} (id {learned.fact.id})")
-    if learned.earlier is not None:
-        print(f"  before: {learned.earlier.text}")
+    for fact in learned.superseded:
+        print(f"  before: {fact.text}")
     if learned.stands is not None:
         print(f"  kept beside what was said: {learned.stands.text}")
+    return 0
+
+
+async def end(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Note that a fact is true no longer."""
+    until = None if parsed.until is None else last_day("--until", parsed.until)
+    async with open_memory(settings) as memory:
+        fact = await memory.facts.end(settings.scope(), parsed.id, until)
+    if parsed.json:
+        print_json(_fact_values(fact))
+    else:
+        print(f"{'past' if fact.is_over(utc_now()) else 'ends'}: {fact.text} (until {fact.last_day})")
     return 0
 
 
@@ -109,17 +138,26 @@ async def forget(parsed: argparse.Namespace, settings: Settings) -> int:
     async with open_memory(settings) as memory:
         forgotten = await memory.erasure.forget(settings.scope(), parsed.id)
     if parsed.json:
-        print_json({"id": forgotten.id, "removed": forgotten.removed})
-    else:
-        print(f"forgotten: {forgotten.removed} stored item{'s' if forgotten.removed > 1 else ''} removed")
+        values = {"text": forgotten.text, "removed": forgotten.removed, "earlier_versions": forgotten.earlier_versions}
+        print_json({"id": forgotten.id, **values})
+        return 0
+    versions = forgotten.earlier_versions
+    print(f"forgotten: {forgotten.text}" + (f" ({_counted(versions, 'earlier version')} too)" if versions else ""))
+    print(f"  {_counted(forgotten.removed, 'stored item')} removed")
     return 0
 
 
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
 def _fact_row(fact: Fact) -> list[str]:
-    until = "" if fact.valid_to is None else f"{fact.valid_to:%Y-%m-%d}"
+    now = utc_now()
+    until = (fact.last_day or "") if fact.is_over(now) else (fact.until or "")
     source = "unconfirmed" if fact.standing is Standing.CANDIDATE else fact.source.value
-    sure = f"{confidence_at(fact, utc_now()):.2f}"
-    return [fact.id, fact.topic or "", f"{fact.valid_from:%Y-%m-%d}", until, sure, source, fact.text]
+    sure = "past" if fact.is_over(now) else f"{confidence_at(fact, now):.2f}"
+    learned = f"{fact.valid_from:%Y-%m-%d}"
+    return [fact.id, fact.topic or "", str(fact.since or ""), str(until), learned, sure, source, fact.text]
 
 
 def _fact_values(fact: Fact) -> dict[str, Any]:
@@ -132,6 +170,10 @@ def _fact_values(fact: Fact) -> dict[str, Any]:
         "confidence": round(confidence_at(fact, utc_now()), 4),
         "permanence": fact.permanence.value,
         "support": fact.support,
+        "since": None if fact.since is None else fact.since.isoformat(),
+        "until": None if fact.until is None else fact.until.isoformat(),
+        "remind_on": None if fact.remind_on is None else fact.remind_on.isoformat(),
+        "past": fact.is_over(utc_now()),
         "valid_from": fact.valid_from.isoformat(),
         "valid_to": None if fact.valid_to is None else fact.valid_to.isoformat(),
         "expires_at": None if fact.expires_at is None else fact.expires_at.isoformat(),

@@ -106,8 +106,8 @@ def settings_from(parsed: argparse.Namespace) -> Settings:
 
 def _add_memory_commands(commands: Any) -> None:
     facts = _command(commands, "facts", "memories", "facts", "list what is known, all of it or below a topic")
-    facts.add_argument("topic", nargs="?", help="for example personal/ or personal/location/")
-    facts.add_argument("--history", action="store_true", help="also what was true of this one topic before")
+    facts.add_argument("topic", nargs="?", help="for example personal/; with --history a single topic, or an id")
+    facts.add_argument("--history", action="store_true", help="also what was true before")
     _json(facts)
 
     preferences = _command(commands, "preferences", "memories", "preferences", "list all preferences, or set one")
@@ -126,12 +126,27 @@ def _add_memory_commands(commands: Any) -> None:
 
     remember = _command(commands, "remember", "memories", "remember", "save a fact")
     remember.add_argument("fact", help="one self-contained sentence")
-    remember.add_argument("--topic", help="for example personal/location/city; one current fact holds per topic")
-    remember.add_argument("--replaces", metavar="ID", help="the memory that is no longer true")
-    remember.add_argument("--permanence", choices=["permanent", "durable", "transient", "inferred"])
-    remember.add_argument("--source", choices=["user_stated", "confirmed", "inferred"], default="user_stated")
+    remember.add_argument("--topic", help="for example personal/location/city")
+    remember.add_argument(
+        "--replaces",
+        metavar="ID",
+        action="append",
+        help='a fact that is no longer true, once for each; the word "topic" means what is known under the same topic',
+    )
+    remember.add_argument("--since", metavar="DATE", help="the first day on which it is true, for example 2026-03")
+    remember.add_argument("--until", metavar="DATE", help="the last day on which it is true, for example 2026-03-02")
+    remember.add_argument("--remind-on", metavar="DATE", help="when the user wants to be reminded of it")
+    remember.add_argument("--permanence", choices=["permanent", "durable", "transient"])
+    remember.add_argument(
+        "--source", choices=["user_stated", "confirmed", "imported", "inferred"], default="user_stated"
+    )
     remember.add_argument("--confidence", type=float, help="over 0 and at most 1")
     _json(remember)
+
+    end = _command(commands, "end", "memories", "end", "note that a fact is true no longer; it stays as history")
+    end.add_argument("id", help="as `recall` and `facts` show it")
+    end.add_argument("--until", metavar="DATE", help="the last day on which it is true (default: until now)")
+    _json(end)
 
     forget = _command(commands, "forget", "memories", "forget", "delete a memory for good")
     forget.add_argument("id", help="as `recall` and `facts` show it")

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
 from mcp_memory_server.domain.excerpts import excerpt
+from mcp_memory_server.domain.facts import Fact
+from mcp_memory_server.domain.facts_then import learned_later
 from mcp_memory_server.domain.likelihood import Likelihood
 from mcp_memory_server.domain.memories import Kind, KnownMemory, confidence
 from mcp_memory_server.domain.recall_places import LONGEST_CURSOR, Place
@@ -59,6 +61,10 @@ class SaidAgain:
 class Recollection:
     """One memory as it is told: short, dated, and with its id, by which it can be replaced or forgotten.
 
+    A fact is true ``since`` and ``until`` a day, as far as that is known, and was ``learned`` on another; what is
+    ``past`` held until that day at the latest. ``learned_later`` marks an answer about a time before it was learned.
+    Of turns and summaries ``since`` is when it was said; of everything else only the day it was saved is known.
+
     What was said in a conversation tells ``by`` whom, and in ``origin`` what it was called where it came from;
     ``also`` are the other times at which it was said. ``explained`` are the parts of its score, for who asked for them.
     """
@@ -67,13 +73,18 @@ class Recollection:
     text: str
     kind: Kind
     topic: str | None
-    since: str
+    since: str | None
     confidence: float
     by: str | None = None
     origin: str | None = None
     explained: Mapping[str, float] | None = None
     also: tuple[SaidAgain, ...] = ()
     match: Likelihood | None = None
+    until: str | None = None
+    learned: str | None = None
+    remind_on: str | None = None
+    past: bool = False
+    learned_later: bool = False
 
     def to_reply(self) -> dict[str, Any]:
         """Return what a reader gets, without what goes without saying."""
@@ -81,10 +92,15 @@ class Recollection:
             "id": self.id,
             "match": None if self.match is None else self.match.value,
             "text": self.text,
-            "kind": None if self.kind is Kind.FACT else self.kind.value,
+            "kind": None if self.kind in (Kind.FACT, Kind.PAST) else self.kind.value,
             "topic": self.topic,
+            "past": self.past or None,
             "by": self.by,
             "since": self.since,
+            "until": self.until,
+            "remind_on": self.remind_on,
+            "learned": self.learned,
+            "learned_later": self.learned_later or None,
             "confidence": None if self.kind is Kind.TURN else self.confidence,
             "from": self.origin,
             "also": [other.to_reply() for other in self.also] or None,
@@ -142,26 +158,50 @@ def told(
     explained: Mapping[str, float] | None = None,
     again: Sequence[KnownMemory] = (),
     match: Likelihood | None = None,
+    *,
+    as_of: datetime | None = None,
 ) -> Recollection:
-    """Return the memory as it is told now; ``again`` are those that say the same, ``match`` how likely it answers."""
-    return Recollection(
+    """Return the memory as it is told now; ``again`` are those that say the same, ``match`` how likely it answers.
+
+    ``as_of`` is the time that was asked for, if that was not the present.
+    """
+    was_said = memory.kind in (Kind.TURN, Kind.SUMMARY)
+    recollection = Recollection(
         memory.id,
         memory.text,
         memory.kind,
         memory.topic,
-        _since(memory),
+        _when_said(memory) if was_said else None,
         round(confidence(memory, now), 2),
         by=memory.speaker,
         origin=memory.origin,
         explained=explained,
-        also=tuple(SaidAgain(other.id, _since(other), other.origin) for other in again[:MOST_AGAIN]),
+        also=tuple(SaidAgain(other.id, _when_said(other), other.origin) for other in again[:MOST_AGAIN]),
         match=match,
+        learned=None if was_said else _day(memory.since),
+    )
+    return recollection if memory.fact is None else _with_times(recollection, memory.fact, now, as_of)
+
+
+def _with_times(recollection: Recollection, fact: Fact, now: datetime, as_of: datetime | None) -> Recollection:
+    past = fact.is_over(now)
+    return replace(
+        recollection,
+        since=_day(fact.since),
+        until=_day(fact.last_day if past else fact.until),
+        remind_on=None if past else _day(fact.remind_on),
+        past=past,
+        learned_later=as_of is not None and learned_later(fact, as_of),
     )
 
 
-def _since(memory: KnownMemory) -> str:
-    since = memory.since
-    return since.strftime("%Y-%m-%d %H:%M") if memory.kind is Kind.TURN else since.date().isoformat()
+def _when_said(memory: KnownMemory) -> str:
+    at = memory.since
+    return at.strftime("%Y-%m-%d %H:%M") if memory.kind is Kind.TURN else at.date().isoformat()
+
+
+def _day(moment: date | None) -> str | None:
+    return None if moment is None else moment.isoformat()[:10]
 
 
 class Reply:

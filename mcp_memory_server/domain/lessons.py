@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from mcp_memory_server.domain.facts import Fact, Standing
 from mcp_memory_server.domain.mentions import is_covered
 from mcp_memory_server.domain.summaries import Lesson
+from mcp_memory_server.domain.supersession import is_update
+from mcp_memory_server.domain.topics import same_topic
 from mcp_memory_server.domain.ulids import moment_of
 
 
@@ -17,5 +19,7 @@ def worth_learning(lessons: Iterable[Lesson], known: Sequence[Fact]) -> list[Les
 def _is_known(lesson: Lesson, facts: Sequence[Fact]) -> bool:
     if is_covered(lesson.text, (fact.text for fact in facts)):
         return True
-    same_topic = (fact for fact in facts if lesson.topic is not None and fact.topic == lesson.topic)
-    return any(fact.said_at > moment_of(lesson.turn_id) for fact in same_topic)
+    newer = (fact for fact in facts if fact.said_at > moment_of(lesson.turn_id))
+    return any(
+        same_topic(fact.topic, lesson.topic) and is_update(lesson.text, fact.text, lesson.topic) for fact in newer
+    )

@@ -72,7 +72,9 @@ class KnownMemory:
 class Known:
     """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out.
 
-    ``by_key`` are the memories under their sort keys; ``forgotten`` the fingerprints of what is not to be told again.
+    ``by_key`` are the memories under their sort keys, history included; ``forgotten`` the fingerprints of what must not
+    be shown again. ``legacy`` are the sort keys of facts that lie under their topic, as earlier releases stored them:
+    only they may say the same as others. ``by_topic`` are the sort keys under each topic, in lower case.
     A later ``serial`` was read later. So often as ``talks`` says, something was announced about sessions by then.
     """
 
@@ -80,6 +82,8 @@ class Known:
     by_key: Mapping[str, KnownMemory]
     unreadable: frozenset[str] = frozenset()
     forgotten: frozenset[str] = frozenset()
+    legacy: frozenset[str] = frozenset()
+    by_topic: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     serial: int = 0
     talks: int = 0
     orders: dict[datetime, list[KnownMemory]] = field(
@@ -99,13 +103,19 @@ class Known:
 
     @cached_property
     def expiries(self) -> Sequence[datetime]:
-        """When memories expire, the soonest first."""
-        return sorted(memory.expires_at for memory in self.rows if memory.expires_at is not None)
+        """When memories expire or become history by themselves, the soonest first."""
+        return sorted(end for memory in self.rows if (end := _end(memory)) is not None)
 
     @cached_property
     def memories(self) -> Sequence[KnownMemory]:
-        """Each statement once, however often it is stored."""
-        return without_repetitions(self.rows)
+        """What was not superseded or ended, each statement once, however often it is stored."""
+        rows = [memory for memory in self.rows if memory.kind is not Kind.PAST]
+        return without_repetitions(rows) if self.legacy else rows
+
+    @property
+    def past(self) -> list[KnownMemory]:
+        """What was superseded or ended."""
+        return [memory for memory in self.rows if memory.kind is Kind.PAST]
 
 
 def from_fact(fact: Fact) -> KnownMemory:
@@ -153,15 +163,16 @@ def from_summary(summary: Summary) -> KnownMemory:
 def without_repetitions(memories: Iterable[KnownMemory]) -> list[KnownMemory]:
     """Return each statement once: the same text under a topic and without one is one fact with more support.
 
-    Under two topics it says two things ("yes" to tea, "yes" to coffee), and both are returned.
+    Earlier releases kept one a topic. Under two topics it says two things ("yes" to tea, "yes" to coffee), and both
+    are returned.
     """
     memories = list(memories)
-    if all(memory.topic for memory in memories if memory.fact):
-        return memories  # only a fact without a topic can be said again under one
     by_statement: defaultdict[object, list[KnownMemory]] = defaultdict(list)
     for memory in memories:
         same = (memory.kind, memory.id if memory.fact is None else memory.fact.fingerprint)
         by_statement[same].append(memory)
+    if len(by_statement) == len(memories):
+        return memories
     return [memory for group in by_statement.values() for memory in _merged(group)]
 
 
@@ -173,6 +184,40 @@ def is_alive(memory: KnownMemory, now: datetime) -> bool:
 def alive(memories: Iterable[KnownMemory], now: datetime) -> list[KnownMemory]:
     """Return the memories that have not expired."""
     return [memory for memory in memories if is_alive(memory, now)]
+
+
+def by_topic(memories: Mapping[str, KnownMemory]) -> dict[str, frozenset[str]]:
+    """Return the sort keys under each topic. Topics are compared in lower case."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for sk, memory in memories.items():
+        if memory.topic is not None:
+            found[memory.topic.casefold()].add(sk)
+    return {topic: frozenset(sort_keys) for topic, sort_keys in found.items()}
+
+
+def by_topic_after(
+    before: Mapping[str, frozenset[str]], gone: Mapping[str, KnownMemory], new: Mapping[str, KnownMemory]
+) -> dict[str, frozenset[str]]:
+    """Return the sort keys under each topic after some memories were removed, and others added."""
+    after = dict(before)
+    for topic, sort_keys in by_topic(gone).items():
+        after[topic] = after.get(topic, frozenset()) - sort_keys
+    for topic, sort_keys in by_topic(new).items():
+        after[topic] = after.get(topic, frozenset()) | sort_keys
+    for topic in by_topic(gone):
+        if not after[topic]:
+            del after[topic]
+    return after
+
+
+def is_past(memory: KnownMemory, now: datetime) -> bool:
+    """Tell whether a memory is history: superseded, ended, or past its time. It is shown as such, never as current."""
+    return memory.fact is not None and memory.fact.is_over(now)
+
+
+def current(memories: Iterable[KnownMemory], now: datetime) -> list[KnownMemory]:
+    """Return the memories that have not expired and are no history."""
+    return [memory for memory in memories if is_alive(memory, now) and not is_past(memory, now)]
 
 
 def under_topic(memories: Iterable[KnownMemory], prefix: str) -> list[KnownMemory]:
@@ -193,18 +238,35 @@ def recency_of(said_at: datetime, now: datetime) -> float:
 
 
 def _merged(group: list[KnownMemory]) -> list[KnownMemory]:
-    """Return the group without the memory that has no topic, whose support goes to the best of those that have one."""
-    loose = next((memory for memory in group if memory.topic is None), None)
-    # One that is gone earlier cannot stand for it: the statement would vanish with it.
-    able = [memory for memory in group if loose and memory.topic and _life(memory) >= _life(loose)]
-    if loose is None or not able:
+    """Return one memory of each topic; the support of those without a topic goes to the best of those that have one."""
+    if len(group) == 1 or group[0].fact is None:
         return group
+    by_topic: dict[str | None, KnownMemory] = {}
+    for memory in group:
+        topic = memory.topic and memory.topic.casefold()
+        by_topic[topic] = _joined(by_topic[topic], memory) if topic in by_topic else memory
+    loose = by_topic.get(None)
+    # One that is gone earlier cannot stand for it: the statement would vanish with it.
+    able = [memory for memory in by_topic.values() if loose and memory.topic and _life(memory) >= _life(loose)]
+    if loose is None or not able:
+        return list(by_topic.values())
     best = max(able, key=lambda memory: (memory.support, memory.said_at))
-    return [_with_support_of(memory, loose) if memory is best else memory for memory in group if memory is not loose]
+    merged = (_joined(memory, loose) if memory is best else memory for memory in by_topic.values())
+    return [memory for memory in merged if memory is not loose]
+
+
+def _joined(one: KnownMemory, other: KnownMemory) -> KnownMemory:
+    kept, gone = (one, other) if _life(one) >= _life(other) else (other, one)
+    return _with_support_of(kept, gone)
+
+
+def _end(memory: KnownMemory) -> datetime | None:
+    ends = (memory.expires_at, memory.fact.over_from if memory.fact is not None else None)
+    return min((end for end in ends if end is not None), default=None)
 
 
 def _life(memory: KnownMemory) -> datetime:
-    return memory.expires_at or datetime.max.replace(tzinfo=UTC)
+    return _end(memory) or datetime.max.replace(tzinfo=UTC)
 
 
 def _with_support_of(memory: KnownMemory, other: KnownMemory) -> KnownMemory:

@@ -2,19 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from mcp_memory_server.domain.documents import Match
-from mcp_memory_server.domain.memories import Kind, KnownMemory
+from mcp_memory_server.domain.memories import KnownMemory, is_past
 
 
-def after_their_successors(matches: Sequence[Match], memories: Mapping[str, KnownMemory]) -> list[Match]:
+def after_their_successors(matches: Sequence[Match], memories: Mapping[str, KnownMemory], now: datetime) -> list[Match]:
     """Return the matches in their order, but past values of a topic behind the first one that holds now."""
     topics = [_topic(match, memories) for match in matches]
-    is_past = [match.id in memories and memories[match.id].kind is Kind.PAST for match in matches]
-    current = {topic for topic, past in zip(topics, is_past, strict=True) if topic and not past}
+    over = [match.id in memories and is_past(memories[match.id], now) for match in matches]
+    current = {topic for topic, past in zip(topics, over, strict=True) if topic and not past}
     waiting: defaultdict[str, list[Match]] = defaultdict(list)
     ordered: list[Match] = []
-    for match, topic, past in zip(matches, topics, is_past, strict=True):
+    for match, topic, past in zip(matches, topics, over, strict=True):
         if past and topic in current:
             waiting[topic].append(match)
             continue

@@ -1,10 +1,19 @@
 """How much a memory counts whatever is asked, and which are the best to start a conversation with."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime
 
-from mcp_memory_server.domain.memories import USUAL_IMPORTANCE, Kind, Known, KnownMemory, confidence, recency_of
+from mcp_memory_server.domain.memories import (
+    USUAL_IMPORTANCE,
+    Kind,
+    Known,
+    KnownMemory,
+    confidence,
+    current,
+    recency_of,
+)
 
 CONFIDENCE_WEIGHT = 0.4
 RECENCY_WEIGHT = 0.15
@@ -21,15 +30,17 @@ _ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind
 
 
 def best_first(known: Known, now: datetime) -> list[KnownMemory]:
-    """Return the memories in the order in which they are worth knowing without a question.
+    """Return the memories in the order in which they are worth knowing without a question, and no history.
 
     Worth changes over days, so the order is worked out once an hour and not for every reader.
     """
     hour = now.replace(minute=0, second=0, microsecond=0)
     if hour not in known.orders:
         known.orders.clear()
-        known.orders[hour] = sorted(known.memories, key=lambda memory: worth(memory, hour))
-    return known.orders[hour]
+        known.orders[hour] = sorted(current(known.memories, hour), key=lambda memory: worth(memory, hour))
+    if bisect_right(known.expiries, hour) == bisect_right(known.expiries, now):
+        return known.orders[hour]
+    return current(known.orders[hour], now)
 
 
 def relevant_first(ranked: Sequence[KnownMemory], relevant: Sequence[str]) -> list[KnownMemory]:

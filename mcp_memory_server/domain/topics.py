@@ -27,5 +27,20 @@ def checked_prefix(prefix: str) -> str:
 
 
 def is_under(topic: str | None, prefix: str) -> bool:
-    """Tell whether the topic is this one or lies below it."""
-    return topic is not None and (topic == prefix or topic.startswith(prefix + "/"))
+    """Tell whether the topic is this one or lies below it, in whatever case they are written."""
+    if topic is None:
+        return False
+    folded, below = topic.casefold(), prefix.casefold()
+    return folded == below or folded.startswith(below + "/")
+
+
+def same_topic(one: str | None, other: str | None) -> bool:
+    """Tell whether both are the same topic, in whatever case they are written."""
+    return one is not None and other is not None and one.casefold() == other.casefold()
+
+
+def narrower(topic: str | None, new: str | None) -> str | None:
+    """Return the topic of what is said under two: the first, unless the new one lies below it."""
+    if topic is None or new is None:
+        return topic or new
+    return topic if same_topic(topic, new) or not is_under(new, topic) else new

@@ -4,12 +4,11 @@
 what                       pk               sk                               lives
 =========================  ===============  ===============================  =====================================
 version stamp of a user    USER#<user>      PROFILE                          for ever; raised by every write
-fact, current              USER#<user>      FACT#<topic>, or FACT#~<id>      by permanence
-                                            for a fact without a topic
-fact, only possible        USER#<user>      FACT?#<topic>#<fingerprint>      by permanence
-fact, earlier versions     USER#<user>      PAST#<topic>#<valid_to>          for ever
+fact, current              USER#<user>      FACT#~<fingerprint>              for ever
+fact, only possible        USER#<user>      FACT?#~<fp.>#<fingerprint>       for ever
+fact, earlier versions     USER#<user>      PAST#~<fingerprint>#<valid_to>   for ever
 forgotten                  USER#<user>      GONE#<fingerprint>               for ever
-preference                 USER#<user>      PREF#<key>                       for ever
+preference                 USER#<user>      PREF#<key, in lower case>        for ever
 feedback, pattern          USER#<user>      NOTE#<kind>#<id>                 180 and 30 days
 summary, folded by level   USER#<user>      SUM#<level>#<id>                 90 days; the profile for ever
 spent on models in a day   USER#<user>      SPENT#<day>                      2 days
@@ -21,6 +20,10 @@ snapshot, of a framework   SNAP#<user>      see `snapshot_records`           90 
 epoch of session copies    COPIES           EPOCH                            for ever; one item, nobody's
 spent by all in a day      SPENDING         <day>                            90 days; nobody's
 =========================  ===============  ===============================  =====================================
+
+A fact lies under the fingerprint of what it says: a topic may hold many facts. Releases up to 0.2 kept one fact a
+topic, under ``FACT#<topic>``, ``FACT?#<topic>#<fingerprint>`` and ``PAST#<topic>#<valid_to>``. Those stay where they
+are, with the id that they were given then, and their history comes to lie beside them.
 
 Ids may hold anything. Each is encoded so that the signs which join the parts of a key (``#``, ``/``, ``~``) never
 come from an id: two different ids can share neither a key nor a key prefix.
@@ -55,17 +58,25 @@ SUMMARIES = "SUM#"
 
 COPIES_EPOCH = Key("COPIES", "EPOCH")
 
-# What is known about a user lies in two stretches, so that two queries read all of it and no history.
+# What is known about a user lies in one stretch, history included, so that one query reads all of it.
 # The sign after "#" is "$". Some bookkeeping lies between, which is no memory.
-KNOWN_STRETCHES = ((CURRENT_FACTS, "NOTE$"), (PREFERENCES, "SUM$"))
+KNOWN_STRETCH = (CURRENT_FACTS, "SUM$")
 NO_MEMORIES = (FORGOTTEN, PROFILE, SPENT)
 
+_LEGACY_FACTS = (CURRENT_FACTS, POSSIBLE_FACTS, PAST_FACTS)
+_FACTS_BY_FINGERPRINT = tuple(f"{place}~" for place in _LEGACY_FACTS)
 _JOINING_SIGNS = re.compile(r"[\x00-\x20%#/~\x7f]")
 
 
 def is_known(sk: str) -> bool:
-    """Tell whether the sort key lies in one of the stretches that hold what is known, marks of forgetting included."""
-    return any(first <= sk <= last for first, last in KNOWN_STRETCHES)
+    """Tell whether the sort key lies in the stretch that holds what is known, marks of forgetting included."""
+    first, last = KNOWN_STRETCH
+    return first <= sk <= last
+
+
+def is_legacy_fact(sk: str) -> bool:
+    """Tell whether the sort key is that of a fact that lies under its topic, as earlier releases stored it."""
+    return sk.startswith(_LEGACY_FACTS) and not sk.startswith(_FACTS_BY_FINGERPRINT)
 
 
 def holds_memory(sk: str) -> bool:
@@ -83,28 +94,50 @@ def profile_key(scope: Scope) -> Key:
     return Key(user_partition(scope.user_id), PROFILE)
 
 
-def fact_key(scope: Scope, topic: str | None, fact_id: str) -> Key:
-    """Return where the current fact of a topic lies; a fact without a topic lies under its own id."""
-    return Key(user_partition(scope.user_id), CURRENT_FACTS + _place(topic, fact_id))
+def fact_key(scope: Scope, fingerprint: str) -> Key:
+    """Return where the current fact lies that says this."""
+    return Key(user_partition(scope.user_id), fact_place(fingerprint))
 
 
-def possible_fact_key(scope: Scope, topic: str | None, fact_id: str, fingerprint: str) -> Key:
+def fact_place(fingerprint: str) -> str:
+    """Return the sort key of the current fact that says this."""
+    return f"{CURRENT_FACTS}~{fingerprint}"
+
+
+def legacy_fact_key(scope: Scope, topic: str) -> Key:
+    """Return where earlier releases stored the current fact of a topic."""
+    return Key(user_partition(scope.user_id), CURRENT_FACTS + _topic_place(topic))
+
+
+def possible_fact_key(scope: Scope, fingerprint: str) -> Key:
     """Return where a statement lies that only might be true."""
-    return Key(user_partition(scope.user_id), f"{POSSIBLE_FACTS}{_place(topic, fact_id)}#{fingerprint}")
+    return Key(user_partition(scope.user_id), possible_fact_place(fingerprint))
 
 
-def past_fact_key(scope: Scope, topic: str | None, fact_id: str, valid_to: datetime) -> Key:
-    """Return where a fact lies that held until this moment."""
-    return Key(user_partition(scope.user_id), f"{past_facts_prefix(topic, fact_id)}{timestamp(valid_to)}")
+def possible_fact_place(fingerprint: str) -> str:
+    """Return the sort key of a statement that only might be true."""
+    return f"{POSSIBLE_FACTS}~{fingerprint}#{fingerprint}"
 
 
-def past_facts_prefix(topic: str | None, fact_id: str) -> str:
-    """Return what the sort keys of all earlier versions of one fact begin with."""
-    return f"{PAST_FACTS}{_place(topic, fact_id)}#"
+def past_fact_key(current: Key, valid_to: datetime) -> Key:
+    """Return where the fact that lay in this place as the current one lies as history that held until this moment."""
+    return Key(current.pk, f"{past_facts_prefix(current.sk)}{timestamp(valid_to)}")
+
+
+def past_facts_prefix(current: str) -> str:
+    """Return what the sort keys of all earlier versions of the fact under this sort key begin with."""
+    return f"{PAST_FACTS}{current.removeprefix(CURRENT_FACTS)}#"
+
+
+def legacy_place_of(sk: str) -> str | None:
+    """Return the sort key that an earlier release gave the current fact of which this one is, or was, a version."""
+    if not is_legacy_fact(sk) or sk.startswith(POSSIBLE_FACTS):
+        return None
+    return sk if sk.startswith(CURRENT_FACTS) else CURRENT_FACTS + sk.removeprefix(PAST_FACTS).rpartition("#")[0]
 
 
 def memory_key(scope: Scope, memory: KnownMemory) -> Key:
-    """Return where a memory lies, whatever it is."""
+    """Return where a memory is stored that is new, whatever it is. What earlier releases stored may lie elsewhere."""
     fact = memory.fact
     if memory.kind is Kind.PREFERENCE:
         return preference_key(scope, memory.id.removeprefix(PREFERENCE_ID_PREFIX))
@@ -114,10 +147,9 @@ def memory_key(scope: Scope, memory: KnownMemory) -> Key:
     if fact is None:
         return note_key(scope, NoteKind(memory.kind.value), memory.id)
     if fact.standing is Standing.CANDIDATE:
-        return possible_fact_key(scope, fact.topic, fact.id, fact.fingerprint)
-    if fact.standing is Standing.PAST and fact.valid_to is not None:
-        return past_fact_key(scope, fact.topic, fact.id, fact.valid_to)
-    return fact_key(scope, fact.topic, fact.id)
+        return possible_fact_key(scope, fact.fingerprint)
+    current = fact_key(scope, fact.fingerprint)
+    return current if fact.standing is Standing.CURRENT else past_fact_key(current, fact.valid_to or fact.valid_from)
 
 
 def tombstone_key(scope: Scope, fingerprint: str) -> Key:
@@ -126,8 +158,11 @@ def tombstone_key(scope: Scope, fingerprint: str) -> Key:
 
 
 def preference_key(scope: Scope, key: str) -> Key:
-    """Return where a preference lies."""
-    return Key(user_partition(scope.user_id), PREFERENCES + encoded(key))
+    """Return where a preference lies. Keys that differ only in case are those of one preference.
+
+    Releases up to 0.2 stored each key as it was written.
+    """
+    return Key(user_partition(scope.user_id), PREFERENCES + encoded(key.casefold()))
 
 
 def note_key(scope: Scope, kind: NoteKind, note_id: str) -> Key:
@@ -212,5 +247,5 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _place(topic: str | None, fact_id: str) -> str:
-    return f"~{fact_id}" if topic is None else "/".join(encoded(part) for part in topic.split("/"))
+def _topic_place(topic: str) -> str:
+    return "/".join(encoded(part) for part in topic.split("/"))

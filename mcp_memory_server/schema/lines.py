@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from mcp_memory_server.domain.chats import Chat
 from mcp_memory_server.domain.credentials import without_credentials
-from mcp_memory_server.domain.facts import Source, Statement, fact_id, learn
+from mcp_memory_server.domain.facts import Source, Standing, Statement, fact_id
 from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value, checked_body
+from mcp_memory_server.domain.learning import learn
 from mcp_memory_server.domain.memories import from_fact, from_note, from_preference, from_summary
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
@@ -121,8 +122,7 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
     if prefix == keys.SUMMARIES:
         return summary_put(scope, summary_from(item), expected_version=0, over=body)
     if "id" in body and prefix in _FACTS:
-        fact = fact_from(item)
-        body = {**body, "id": fact_id(fact.topic, fact.text)}
+        body = {**body, "id": fact_id(fact_from(item).text)}
     return Put(key, checked_body(key, body), expected_version=0, expires_at=item.expires_at)
 
 
@@ -140,7 +140,11 @@ def _key(scope: Scope, item: Item, prefix: str) -> Key:
     fact = fact_from(item)
     if prefix == keys.PAST_FACTS and fact.valid_to is None:
         raise InvalidRequestError("a past memory must say until when it held, in 'valid_to'")
-    return keys.memory_key(scope, from_fact(replace(fact, id=fact_id(fact.topic, fact.text))))
+    if keys.is_legacy_fact(item.key.sk) and fact.topic is not None and fact.standing is not Standing.CANDIDATE:
+        # An export of an earlier release: brought in again where it came from, it is known there.
+        place = keys.legacy_fact_key(scope, fact.topic)
+        return place if fact.valid_to is None else keys.past_fact_key(place, fact.valid_to)
+    return keys.memory_key(scope, from_fact(replace(fact, id=fact_id(fact.text))))
 
 
 def _own(item: Item) -> dict[str, Value]:
@@ -155,8 +159,8 @@ def _chat(item: Item) -> Chat:
 
 def _stated(scope: Scope, text: str, now: datetime) -> Put:
     text, _ = without_credentials(text)  # one line with a secret must not keep the others out
-    fact = learn(Statement(text, source=Source.USER_STATED), now).fact
-    return Put(keys.fact_key(scope, None, fact.id), fact_body(fact), expected_version=0)
+    fact = learn(Statement(text, source=Source.IMPORTED), now).fact
+    return Put(keys.fact_key(scope, fact.fingerprint), fact_body(fact), expected_version=0)
 
 
 def _check_format(entry: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ rewrite, because a body is always written over the one that was read.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import TypeVar
 
@@ -34,9 +34,13 @@ def fact_body(fact: Fact, over: Record | None = None) -> dict[str, Value]:
         "valid_to": None if fact.valid_to is None else timestamp(fact.valid_to),
         "session": fact.session_id,
         "turn": fact.turn_id,
+        "since": _day_text(fact.since),
+        "until": _day_text(fact.until),
+        "remind_on": _day_text(fact.remind_on),
+        "superseded_by": fact.superseded_by,
     }
     return {
-        **(over or {}),
+        **{name: value for name, value in (over or {}).items() if name not in optional},
         "id": fact.id,
         "text": fact.text,
         "source": fact.source.value,
@@ -61,7 +65,7 @@ def fact_from(item: Item) -> Fact:
     valid_from = moment_or_none(body.get("valid_from")) or _BEGINNING
     standing = _STANDINGS.get(item.key.sk.partition("#")[0] + "#", Standing.CURRENT)
     return Fact(
-        id=optional_text(body, "id") or fact_id(topic, text),
+        id=optional_text(body, "id") or fact_id(text),
         text=text,
         topic=topic,
         source=_one_of(Source, body.get("source"), Source.USER_STATED),
@@ -75,6 +79,10 @@ def fact_from(item: Item) -> Fact:
         session_id=optional_text(body, "session"),
         turn_id=optional_text(body, "turn"),
         standing=standing,
+        since=_day(body, "since"),
+        until=_day(body, "until"),
+        remind_on=_day(body, "remind_on"),
+        superseded_by=optional_text(body, "superseded_by"),
     )
 
 
@@ -87,6 +95,7 @@ def preference_body(preference: Preference, over: Record | None = None) -> dict[
     """Return the body of a preference's item, written over what the item held."""
     return {
         **(over or {}),
+        "key": preference.key,
         "value": preference.value,
         "set_by": preference.set_by.value,
         "set_at": timestamp(preference.set_at),
@@ -96,7 +105,7 @@ def preference_body(preference: Preference, over: Record | None = None) -> dict[
 def preference_from(item: Item) -> Preference:
     """Read a preference."""
     return Preference(
-        key=decoded(item.key.sk.removeprefix(PREFERENCES)),
+        key=optional_text(item.body, "key") or decoded(item.key.sk.removeprefix(PREFERENCES)),
         value=_text(item, "value"),
         set_by=_one_of(SetBy, item.body.get("set_by"), SetBy.USER),
         set_at=moment_or_none(item.body.get("set_at")) or _BEGINNING,
@@ -175,6 +184,18 @@ def optional_text(body: Record, name: str) -> str | None:
     """Return the text under this name, None if there is none."""
     value = body.get(name)
     return value if isinstance(value, str) else None
+
+
+def _day_text(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
+
+
+def _day(body: Record, name: str) -> date | None:
+    text = optional_text(body, name)
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _text(item: Item, name: str) -> str:

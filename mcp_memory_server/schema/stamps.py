@@ -53,10 +53,14 @@ class TalkGoesOn:
     is_over: bool = False
 
 
-def raise_stamp(scope: Scope, *changed: Key) -> Update:
-    """Return the write that tells every process what was changed; without keys, that anything may have been."""
+def raise_stamp(scope: Scope, *changed: Key, expected_version: int | None = None) -> Update:
+    """Return the write that tells every process what was changed; without keys, that anything may have been.
+
+    With the version of the item, it is refused if anything was written in the meantime.
+    """
     note = _MEMORIES + "\n".join(key.sk for key in changed)
-    return _raised(scope, note if changed else _ANYTHING)
+    raised = _raised(scope, note if changed else _ANYTHING)
+    return replace(raised, expected_version=expected_version)
 
 
 def announce(scope: Scope, writer: str, since: str = "", *, is_over: bool = False) -> Update:

@@ -70,6 +70,6 @@ def _facts(title: str, facts: list[Fact]) -> str:
 def _line(fact: Fact) -> str:
     place = "no topic" if fact.topic is None else one_line(fact.topic)
     guess = ", unconfirmed" if fact.standing is Standing.CANDIDATE else ""
-    return (
-        f"- {one_line(fact.text)} ({place}, {fact.source.value}{guess}, since {fact.valid_from:%Y-%m-%d}, id {fact.id})"
-    )
+    times = "".join(f", {name} {day}" for name, day in (("since", fact.since), ("until", fact.until)) if day)
+    learned = f"learned {fact.valid_from:%Y-%m-%d}"
+    return f"- {one_line(fact.text)} ({place}, {fact.source.value}{guess}{times}, {learned}, id {fact.id})"

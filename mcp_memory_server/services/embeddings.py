@@ -111,9 +111,11 @@ async def _asked(model: Embedder | None, questions: Sequence[str], longest_wait:
     try:
         async with asyncio.timeout(longest_wait):
             return list(await model.embed(questions, as_question=True))
-    except (UnavailableError, TimeoutError):
+    except TimeoutError:
+        logger.info("the model %s is not ready: recall goes on without it", model.model)
+    except UnavailableError:
         logger.warning("the model %s does not answer: recall goes on without it", model.model, exc_info=True)
-        return [None] * len(questions)
+    return [None] * len(questions)
 
 
 async def _at_once(model: Embedder | None, text: str) -> bytes | None:

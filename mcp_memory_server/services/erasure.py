@@ -1,17 +1,20 @@
 """Forgetting: one memory so that it is not learned again, or a user so that nothing is left."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from mcp_memory_server.domain.facts import Standing, Tombstone
+from mcp_memory_server.domain.facts import Fact, Standing, Tombstone
 from mcp_memory_server.domain.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
 from mcp_memory_server.domain.mentions import sketch
 from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.supersession import is_update
+from mcp_memory_server.domain.topics import same_topic
 from mcp_memory_server.domain.turn_memories import TURN_ID_PREFIX
-from mcp_memory_server.errors import ConflictError, NotFoundError, UnavailableError
+from mcp_memory_server.errors import ConflictError, NotFoundError, TableDamagedError, UnavailableError
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.outbox import Outbox
@@ -27,7 +30,9 @@ from mcp_memory_server.schema.turn_records import (
     say_the_same,
     session_of,
     sessions_of,
+    turn_from,
 )
+from mcp_memory_server.services.fact_history import earlier_versions
 from mcp_memory_server.services.known_memories import KnownMemories, memory_from
 from mcp_memory_server.services.searchable import turn_document
 from mcp_memory_server.services.searchable_memories import SearchableMemories
@@ -43,10 +48,12 @@ SESSIONS_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class Forgotten:
-    """How many stored items went: the memory itself, its repetitions and its earlier versions."""
+    """What was removed: the text, in so many stored items, among them so many earlier versions with other texts."""
 
     id: str
+    text: str
     removed: int
+    earlier_versions: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,14 +93,16 @@ class Erasure:
         """
         if memory_id.startswith(TURN_ID_PREFIX):
             return await self._forget_turn(scope, memory_id)
-        removed = 0
+        removed: list[KnownMemory] = []
         # Again until nothing is left: another writer may have turned it into history in the meantime.
         while some := await until_it_holds(lambda: self._forget(scope, memory_id)):
             removed += some
         if not removed:
             raise _nothing(memory_id)
         await self._table.scrub()
-        return Forgotten(memory_id, removed)
+        named = next(memory for memory in removed if _is_named(memory, memory_id))
+        earlier = [one for one in removed if one.kind is Kind.PAST and one.text != named.text]
+        return Forgotten(memory_id, named.text, len(removed), len(earlier))
 
     async def _forget_turn(self, scope: Scope, memory_id: str) -> Forgotten:
         known, talks = await self._known.with_talks(scope)
@@ -108,13 +117,21 @@ class Erasure:
             raise _nothing(memory_id)
         same = [item for item in items.values() if item is named or say_the_same(item, named)]
         victims = [key for item in same for key in await self._with_parts(item)]
+        text = await self._text(named)
         if (sessions := self._elsewhere().sessions) is not None:
             for session_id in {places[item.key].session_id for item in same}:
                 await sessions.drop(Scope(scope.user_id, session_id))
         await self._table.delete_many(victims)
         searchable.take_out([turn_document(places[item.key]) for item in same])
         await self._table.scrub()
-        return Forgotten(memory_id, len(victims))
+        return Forgotten(memory_id, text, len(victims))
+
+    async def _text(self, turn: Item) -> str:
+        place = parts_of(turn)
+        parts = () if place is None else (await self._table.query(place, limit=None)).items
+        with suppress(TableDamagedError):
+            return turn_from(turn, parts).content
+        return ""
 
     async def _with_parts(self, turn: Item) -> list[Key]:
         parts = parts_of(turn)
@@ -164,40 +181,65 @@ class Erasure:
                     yield parts
             yield partition
 
-    async def _forget(self, scope: Scope, memory_id: str) -> int:
+    async def _forget(self, scope: Scope, memory_id: str) -> list[KnownMemory]:
         known = await self._known.of(scope)
-        victims = _victims(known, await self._known.past(scope), memory_id)
-        by_key = {keys.memory_key(scope, memory): memory for memory in victims}
+        partition = keys.user_partition(scope.user_id)
+        by_key = {Key(partition, sk): known.by_key[sk] for sk in _victims(known, memory_id)}
         found = await self._table.get_many(by_key)
         as_read = {key: memory_from(item) for key, item in found.items()}
         if as_read != by_key and (await self._known.of(scope)).stamp != known.stamp:
             raise ConflictError("something was written there in the meantime")
         # First, because it is told again by whoever repeats this after an interruption.
-        await self._summaries.take_out(scope, [memory.text for memory in victims])
+        await self._summaries.take_out(scope, [memory.text for memory in by_key.values()])
         for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
             removals = (Delete(key, found[key].version) for key in some)
             marks = _marks(scope, [by_key[key] for key in some], self._now())
             stamp = raise_stamp(scope, *some, *(mark.key for mark in marks))
             await self._table.write([stamp, *removals, *marks])
-        return len(found)
+        return [memory for key, memory in by_key.items() if key in found]
 
 
 def _nothing(memory_id: str) -> NotFoundError:
     return NotFoundError(f"no memory has the id {memory_id[:80]!r}; `recall` shows the ids of what is known")
 
 
-def _victims(known: Known, past: Known, memory_id: str) -> list[KnownMemory]:
-    stored = [*known.rows, *past.rows]
-    named = [memory for memory in stored if memory.id == memory_id]
-    statements = {memory.fact.fingerprint for memory in named if memory.fact}
-    topics = {memory.topic for memory in named if memory.fact and memory.fact.standing is Standing.CURRENT} - {None}
-    victims = [
-        memory
-        for memory in stored
-        if memory in named or (memory.fact and (memory.fact.fingerprint in statements or memory.topic in topics))
-    ]
+def _victims(known: Known, memory_id: str) -> list[str]:
+    """Return the sort keys of what goes: the memory, its repetitions and, if it holds, its history and the guesses."""
+    facts = {sk: memory.fact for sk, memory in known.by_key.items() if memory.fact is not None}
+    named = {sk for sk, memory in known.by_key.items() if _is_named(memory, memory_id)}
+    statements = {facts[sk].fingerprint for sk in named if sk in facts}
+    current = {sk for sk in named if sk in facts and facts[sk].standing is Standing.CURRENT}
+    victims = named | {sk for sk, fact in facts.items() if fact.fingerprint in statements}
+    victims |= _history(known, current) | _guesses(facts, [facts[sk] for sk in current])
     # What holds goes last: as long as it is there, the rest is found again after an interruption.
-    return sorted(victims, key=lambda memory: (memory in named, memory.kind is Kind.FACT))
+    return sorted(victims, key=lambda sk: (sk in named, known.by_key[sk].kind is Kind.FACT, sk))
+
+
+def _is_named(memory: KnownMemory, memory_id: str) -> bool:
+    if memory.kind is Kind.PREFERENCE:
+        return memory.id.casefold() == memory_id.casefold()
+    return memory.id == memory_id
+
+
+def _history(known: Known, current: Collection[str]) -> set[str]:
+    """Return the earlier versions. Releases up to 0.2 kept those of a topic together, without saying of which fact."""
+    found = earlier_versions(known, current)
+    for sk in current:
+        beside = known.by_topic.get((known.by_key[sk].topic or "").casefold(), frozenset[str]())
+        if not any(known.by_key[one].kind is Kind.FACT for one in beside - {sk}):
+            found |= {one for one in beside & known.legacy if known.by_key[one].kind is Kind.PAST}
+    return found
+
+
+def _guesses(facts: Mapping[str, Fact], current: Sequence[Fact]) -> set[str]:
+    """Return what was only guessed in the place of what goes."""
+    possible = {sk: fact for sk, fact in facts.items() if fact.standing is Standing.CANDIDATE}
+    return {
+        sk
+        for sk, guess in possible.items()
+        for fact in current
+        if same_topic(guess.topic, fact.topic) and is_update(guess.text, fact.text, fact.topic)
+    }
 
 
 def _marks(scope: Scope, victims: Sequence[KnownMemory], now: datetime) -> list[Put]:

@@ -2,13 +2,11 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Collection
 from threading import Lock
 
 from mcp_memory_server.domain.handoff import Change, HandOff, without_changes
-from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
+from mcp_memory_server.domain.memories import Kind, Known
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.summaries import Summaries
 
 USERS_KEPT = 200
@@ -17,9 +15,8 @@ USERS_KEPT = 200
 class HandOffs:
     """The hand-offs of the users seen last. Used from any thread and any event loop."""
 
-    def __init__(self, summaries: Summaries, known: KnownMemories) -> None:
+    def __init__(self, summaries: Summaries) -> None:
         self._summaries = summaries
-        self._known = known
         self._kept: OrderedDict[str, tuple[object, HandOff]] = OrderedDict()
         self._lock = Lock()
 
@@ -36,10 +33,8 @@ class HandOffs:
     async def _made(self, scope: Scope, known: Known) -> HandOff:
         if not any(memory.kind is Kind.SUMMARY for memory in known.rows):
             return HandOff()
-        stored, past, forgotten = await asyncio.gather(
-            self._summaries.stored(scope), self._known.past(scope), self._summaries.forgotten(scope)
-        )
-        changes = _changes(known.rows, past.rows)
+        stored, forgotten = await asyncio.gather(self._summaries.stored(scope), self._summaries.forgotten(scope))
+        changes = _changes(known)
         told = (without_changes(forgotten.taken_from(one), changes) for one in stored.summaries)
         return HandOff(sorted(told, key=lambda one: one.until, reverse=True))
 
@@ -51,11 +46,15 @@ class HandOffs:
                 self._kept.popitem(last=False)
 
 
-def _changes(known: Collection[KnownMemory], past: Collection[KnownMemory]) -> list[Change]:
-    current = {memory.topic: memory.text for memory in known if memory.fact is not None and memory.topic is not None}
-    facts = [memory.fact for memory in past if memory.fact is not None]
+def _changes(known: Known) -> list[Change]:
+    facts = [memory.fact for memory in known.memories if memory.fact is not None]
+    by_statement = {fact.fingerprint: fact.text for fact in facts}
+    by_topic = {fact.topic: fact.text for fact in facts if fact.topic is not None}
+    past = [memory.fact for memory in known.past if memory.fact is not None]
     return [
-        Change(fact.text, current.get(fact.topic or "", ""), fact.valid_to)
-        for fact in facts
+        Change(
+            fact.text, by_statement.get(fact.superseded_by or "") or by_topic.get(fact.topic or "", ""), fact.valid_to
+        )
+        for fact in past
         if fact.valid_to is not None
     ]

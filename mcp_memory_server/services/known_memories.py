@@ -2,13 +2,23 @@
 
 import asyncio
 import itertools
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
-from mcp_memory_server.domain.items import Body, Item, Key
-from mcp_memory_server.domain.memories import Known, KnownMemory, from_fact, from_note, from_preference, from_summary
+from mcp_memory_server.domain.items import PUSHED_KEPT, Body, Item, Key
+from mcp_memory_server.domain.memories import (
+    Known,
+    KnownMemory,
+    by_topic,
+    by_topic_after,
+    from_fact,
+    from_note,
+    from_preference,
+    from_summary,
+)
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turn_memories import turn_memory_id
 from mcp_memory_server.domain.vectors import NO_VECTORS
@@ -31,6 +41,8 @@ from mcp_memory_server.schema.summary_records import summary_from
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
+READ_ALONG_AFTER = PUSHED_KEPT // 2
+"""After so many own writes of which nobody asked, they are read along."""
 READ_AT_ONCE = 5_000
 READ_IN_A_THREAD = 1_000
 """More items than this are not made into memories on the event loop, where everybody else would wait for it."""
@@ -76,6 +88,7 @@ class KnownMemories:
         self._models = models
         self._kept: OrderedDict[str, tuple[Known, Talks]] = OrderedDict()
         self._memories_kept = 0
+        self._own_writes: Counter[str] = Counter()
         self._serials = itertools.count(1)
         self._lock = Lock()
 
@@ -85,13 +98,40 @@ class KnownMemories:
 
     async def with_talks(self, scope: Scope) -> tuple[Known, Talks]:
         """Return what is known, and what was announced about the user's sessions since they were first looked at."""
+        kept, _ = await self._brought_up(scope, self._near)
+        return kept
+
+    async def exactly(self, scope: Scope) -> tuple[Known, int]:
+        """Return what is known, read past every cache, and the version of the item that every write raises.
+
+        Who writes on the condition of that version has decided by everything that there is.
+        """
+        (known, _), profile = await self._brought_up(scope, self._table)
+        return known, 0 if profile is None else profile.version
+
+    async def note_own_write(self, scope: Scope) -> None:
+        """Read along what this process wrote, every few writes, of a user who is kept in memory.
+
+        The stamp tells what the last few writes changed. Who is further behind reads everything.
+        """
+        with self._lock:
+            if scope.user_id not in self._kept:
+                return
+            self._own_writes[scope.user_id] += 1
+            is_near = self._own_writes[scope.user_id] < READ_ALONG_AFTER
+        if not is_near:
+            with suppress(MemoryServerError):  # the write itself is done
+                await self.exactly(scope)
+
+    async def _brought_up(self, scope: Scope, table: ItemTable) -> tuple[tuple[Known, Talks], Item | None]:
         serial = next(self._serials)
-        profile = await self._near.get(keys.profile_key(scope))
+        self._own_writes.pop(scope.user_id, None)
+        profile = await table.get(keys.profile_key(scope))
         # The stamp is read before the memories: they may be newer than it says, never older.
         stamp = stamp_from(profile)
         kept = self._recall(scope.user_id)
         if kept is not None and kept[0].stamp == stamp:
-            return kept
+            return kept, profile
         before = None if kept is None else kept[0]
         body: Body = {} if profile is None else profile.body
         changes = None if before is None else changes_since(_stamp(before), body)
@@ -101,35 +141,20 @@ class KnownMemories:
             known = await self._changed(scope, before, changes)
         announced, are_lost = talks_since(None if before is None else before.talks, body)
         known = replace(known, stamp=stamp, serial=serial, talks=talks_told(body), orders={})
-        return self._keep(scope, known, announced, are_lost=are_lost)
-
-    async def past(self, scope: Scope) -> Known:
-        """Return what held once and no longer does."""
-        page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.PAST_FACTS, limit=None)
-        return self._read(page.items)
+        return self._keep(scope, known, announced, are_lost=are_lost), profile
 
     async def _load(self, scope: Scope) -> Known:
-        stretches = await asyncio.gather(*(self._load_stretch(scope, stretch) for stretch in keys.KNOWN_STRETCHES))
-        read = [known for stretch in stretches for known in stretch]
-        return Known(
-            None,
-            {sk: memory for known in read for sk, memory in known.by_key.items()},
-            frozenset(sk for known in read for sk in known.unreadable),
-            frozenset(mark for known in read for mark in known.forgotten),
-        )
-
-    async def _load_stretch(self, scope: Scope, stretch: tuple[str, str]) -> list[Known]:
         """Return what is known, as it is read: not all items of somebody with very many are in memory at once."""
         read: list[Known] = []
         cursor: str | None = None
         while True:
             page = await self._table.query(
-                keys.user_partition(scope.user_id), between=stretch, limit=READ_AT_ONCE, cursor=cursor
+                keys.user_partition(scope.user_id), between=keys.KNOWN_STRETCH, limit=READ_AT_ONCE, cursor=cursor
             )
             is_long = len(page.items) >= READ_IN_A_THREAD
             read.append(await asyncio.to_thread(self._read, page.items) if is_long else self._read(page.items))
             if (cursor := page.cursor) is None:
-                return read
+                return _all_of(read)
 
     async def _changed(self, scope: Scope, known: Known, changes: Sequence[MemoriesChanged]) -> Known:
         """Return what is known after only what was changed is read again."""
@@ -154,7 +179,11 @@ class KnownMemories:
                 memories[item.key.sk] = memory
             else:
                 unreadable.add(item.key.sk)
-        return Known(None, memories, frozenset(unreadable), frozenset(forgotten))
+        legacy = frozenset(filter(keys.is_legacy_fact, memories))
+        for sk in legacy:
+            # Worked out here, where nobody waits for it, because they are compared with every new statement.
+            _ = (fact := memories[sk].fact) is not None and fact.fingerprint
+        return Known(None, memories, frozenset(unreadable), frozenset(forgotten), legacy, by_topic(memories))
 
     def _recall(self, user_id: str) -> tuple[Known, Talks] | None:
         with self._lock:
@@ -205,15 +234,31 @@ def _forgotten(item: Item) -> set[str]:
     return {tombstone_from(item).fingerprint, *([] if turn is None else [turn_memory_id(*turn)])}
 
 
+def _all_of(read: Sequence[Known]) -> Known:
+    memories = {sk: memory for known in read for sk, memory in known.by_key.items()}
+    return Known(
+        None,
+        memories,
+        frozenset(sk for known in read for sk in known.unreadable),
+        frozenset(mark for known in read for mark in known.forgotten),
+        frozenset(sk for known in read for sk in known.legacy),
+        read[0].by_topic if len(read) == 1 else by_topic(memories),
+    )
+
+
 def _over(known: Known, changed: set[str], now: Known) -> Known:
     """Return what is known with what was read again in the place of what was there."""
-    memories = {sk: memory for sk, memory in known.by_key.items() if sk not in changed}
+    memories = dict(known.by_key)
+    before = {sk: memory for sk in changed if (memory := memories.pop(sk, None)) is not None}
+    memories.update(now.by_key)
     marks = {sk.removeprefix(keys.FORGOTTEN) for sk in changed if sk.startswith(keys.FORGOTTEN)}
     return replace(
         known,
-        by_key={**memories, **now.by_key},
+        by_key=memories,
         unreadable=(known.unreadable - changed) | now.unreadable,
         forgotten=(known.forgotten - marks) | now.forgotten,
+        legacy=(known.legacy - changed) | now.legacy,
+        by_topic=by_topic_after(known.by_topic, before, now.by_key),
     )
 
 

@@ -1,10 +1,11 @@
 """Preferences: how the user wants things done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from mcp_memory_server.domain.credentials import refuse_credentials
-from mcp_memory_server.domain.items import Item, Put
+from mcp_memory_server.domain.items import MAX_WRITES_AT_ONCE, Delete, Item, Put
 from mcp_memory_server.domain.memories import from_preference
 from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy, choose
 from mcp_memory_server.domain.scope import Scope
@@ -28,7 +29,7 @@ class Preferences:
     async def set(
         self, scope: Scope, key: str, value: str, *, set_by: SetBy = SetBy.USER, operation_id: str | None = None
     ) -> PreferenceChange:
-        """Set the preference and tell what held before.
+        """Set the preference and tell what held before. A key in another case is that of the same preference.
 
         Raises:
             InvalidRequestError: It holds a credential.
@@ -40,18 +41,29 @@ class Preferences:
 
     async def all(self, scope: Scope) -> list[Preference]:
         """Return all preferences of the user, in the order of their keys, with one query."""
+        found = [preference_from(item) for item in await self._stored(scope)]
+        return sorted(found, key=lambda preference: (preference.key.casefold(), preference.key))
+
+    async def _stored(self, scope: Scope) -> Sequence[Item]:
         page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.PREFERENCES, limit=None)
-        return [preference_from(item) for item in page.items]
+        return page.items
 
     async def _set(self, scope: Scope, wanted: Preference, operation: str) -> PreferenceChange:
         key = keys.preference_key(scope, wanted.key)
-        item = await self._table.get(key)
-        change = choose(wanted, None if item is None else _readable(item))
+        place = key.sk.casefold()
+        # Earlier releases stored a key as it was written, so that there may be several of them.
+        items = [item for item in await self._stored(scope) if item.key.sk.casefold() == place]
+        item = max(items, key=lambda item: (item.key == key, item.key.sk), default=None)
+        stored = None if item is None else _readable(item)
+        wanted = wanted if stored is None else replace(wanted, key=stored.key)
+        change = choose(wanted, stored)
         if change.changed:
             body = preference_body(wanted, None if item is None else item.body)
             body |= await self._embeddings.beside(from_preference(wanted).searched_text)
-            put = Put(key, body, expected_version=0 if item is None else item.version)
-            await self._table.write([put, raise_stamp(scope, key)], operation_id=operation)
+            put = Put(key, body, expected_version=item.version if item is not None and item.key == key else 0)
+            removals = [Delete(one.key, one.version) for one in items if one.key != key][: MAX_WRITES_AT_ONCE - 2]
+            stamp = raise_stamp(scope, key, *(removal.key for removal in removals))
+            await self._table.write([put, stamp, *removals], operation_id=operation)
         return change
 
 

@@ -9,7 +9,7 @@ from mcp_memory_server.domain.answers import MOST_AGAIN, Recalled, Recollection,
 from mcp_memory_server.domain.aspects import aspects_of
 from mcp_memory_server.domain.documents import Match
 from mcp_memory_server.domain.likelihood import Likelihood, likelihood
-from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, under_topic
+from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, is_past, under_topic
 from mcp_memory_server.domain.past_values import after_their_successors
 from mcp_memory_server.domain.question_forms import without_owner
 from mcp_memory_server.domain.ranking import best_first
@@ -68,7 +68,7 @@ class _Asked:
 
 
 class Recall:
-    """Searches what is known of one user. Forgotten, expired and superseded memories are never found."""
+    """Searches what is known of one user. Forgotten and expired memories are never found."""
 
     def __init__(
         self,
@@ -128,7 +128,8 @@ class Recall:
     async def similar(self, scope: Scope, memory_id: str) -> list[KnownMemory]:
         """Return what is known now and says nearly the same as this memory, or may contradict it; the closest first."""
         known = await self._known.of(scope)
-        own = next((sk for sk, memory in known.by_key.items() if memory.id == memory_id), None)
+        named = (sk for sk, memory in known.by_key.items() if memory.id == memory_id and memory.kind is not Kind.PAST)
+        own = next(named, None)
         if own is None:
             return []
         searchable = await self._searchable.of_known(scope, known)
@@ -136,7 +137,10 @@ class Recall:
         return [
             memory
             for memory, cosine in searchable.alike(own, MOST_COMPARED)
-            if cosine >= SIMILAR_FROM and memory.kind is Kind.FACT and is_alive(memory, now)
+            if cosine >= SIMILAR_FROM
+            and memory.kind is Kind.FACT
+            and is_alive(memory, now)
+            and not is_past(memory, now)
         ][:MOST_SIMILAR]
 
     async def _answered(
@@ -146,9 +150,6 @@ class Recall:
         searchable: Searchable,
         missing: tuple[str, ...],
     ) -> Recalled:
-        past = None if asked.as_of is None else await self._known.past(asked.scope)
-        if past is not None:
-            await self._searchable.with_past(asked.scope, searchable, past)
         if questions[0][1].coarse is None and self._embeddings.model is not None:
             missing = (*missing, NO_MEANING)
         # Somebody who asked later may have brought more in: then that is what is told.
@@ -157,12 +158,12 @@ class Recall:
             asked_at=asked.now,
             limit=asked.limit,
             times_told=self._access.of(asked.scope),
-            only=_only(asked, past),
+            only=_only(asked),
             explain=asked.explain,
         )
-        rows = known.by_key if past is None else {**known.by_key, **past.by_key}
-        missing = (*known.missing, *(past.missing if past else ()), *missing)
-        found = after_their_successors(_each_once(matches, rows, asked.now), rows)
+        rows = known.by_key
+        missing = (*known.missing, *missing)
+        found = after_their_successors(_each_once(matches, rows, asked.now), rows, asked.now)
         return await self._told(asked, found, rows, known.forgotten, searchable, missing)
 
     def _best_of_everything(self, asked: _Asked, known: Known) -> Recalled:
@@ -234,13 +235,13 @@ def _is_nearest_only(found: Sequence[Match], place: Place) -> bool:
     return bool(found) and not place.told and likelihood(found[0].probability) is not Likelihood.LIKELY
 
 
-def _only(asked: _Asked, past: Known | None) -> Callable[[Searchable], Collection[str]] | None:
+def _only(asked: _Asked) -> Callable[[Searchable], Collection[str]] | None:
     """Return what may be found, if not everything."""
     if asked.as_of is None and asked.topic is None:
         return None
 
     def chosen(searchable: Searchable) -> Collection[str]:
-        rows = searchable.known.by_key if past is None else {**searchable.known.by_key, **past.by_key}
+        rows = searchable.known.by_key
         held = rows.keys() if asked.as_of is None else searchable.held(asked.as_of, rows)
         if asked.topic is None:
             return held
@@ -256,8 +257,8 @@ def _each_once(matches: Sequence[Match], rows: Mapping[str, KnownMemory], now: d
     loose = [document_id for document_id, fact in facts.items() if fact.topic is None]
     if not loose or len(loose) == len(facts):
         return living
-    placed = {fact.fingerprint for fact in facts.values() if fact.topic is not None}
-    said_elsewhere = {document_id for document_id in loose if facts[document_id].fingerprint in placed}
+    placed = {(fact.fingerprint, fact.standing) for fact in facts.values() if fact.topic is not None}
+    said_elsewhere = {one for one in loose if (facts[one].fingerprint, facts[one].standing) in placed}
     return [match for match in living if match.id not in said_elsewhere]
 
 
@@ -278,9 +279,10 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     again = [other for other in others if other.text == memory.text]
     label = likelihood(match.probability)
     if not asked.explain:
-        return told(memory, asked.now, again=again, match=label)
+        return told(memory, asked.now, None, again, label, as_of=asked.as_of)
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
-    return told(memory, asked.now, {"probability": round(match.probability, 3), **parts}, again, label)
+    explained = {"probability": round(match.probability, 3), **parts}
+    return told(memory, asked.now, explained, again, label, as_of=asked.as_of)
 
 
 def _is_below(memory: KnownMemory, topic: str | None) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from mcp_memory_server.domain.documents import Match, Prior
-from mcp_memory_server.domain.facts import held_at
+from mcp_memory_server.domain.facts_then import true_then
 from mcp_memory_server.domain.items import Key
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
 from mcp_memory_server.domain.ranking import liking, standing, standing_of_turn
@@ -247,7 +247,9 @@ class Searchable:
     def held(self, moment: datetime, rows: Mapping[str, KnownMemory]) -> set[str]:
         """Return the documents of what was true, or had been said, at this moment."""
         turns = {document_id for document_id, note in self.turns.items() if note.at <= moment}
-        return turns | {sk for sk, memory in rows.items() if _held(memory, moment)}
+        facts = {sk: memory.fact for sk, memory in rows.items() if memory.fact is not None}
+        others = {sk for sk, memory in rows.items() if memory.fact is None and memory.since <= moment}
+        return turns | others | set(true_then(facts, moment))
 
     def _prior(self, now: datetime, times_told: Mapping[str, int]) -> Prior:
         rows, today = self.known.by_key, self._today(now)
@@ -295,9 +297,3 @@ def key_of(scope: Scope, document_id: str) -> Key:
     """Return where the memory lies that is indexed under this id."""
     place = place_of(document_id)
     return Key(user_partition(scope.user_id), document_id) if place is None else place.key(scope)
-
-
-def _held(memory: KnownMemory, moment: datetime) -> bool:
-    if memory.kind is Kind.CANDIDATE:
-        return False
-    return memory.since <= moment if memory.fact is None else held_at(memory.fact, moment)

@@ -121,13 +121,6 @@ class SearchableMemories:
         if new:
             await asyncio.wrap_future(self._background.run(lambda: self._index(scope, searchable, new)))
 
-    async def with_past(self, scope: Scope, searchable: Searchable, past: Known) -> None:
-        """Index what held once and no longer does, for who asks about the past."""
-        wanted = [(sk, memory) for sk, memory in past.by_key.items() if sk not in searchable.index]
-        if wanted:
-            indexing = self._background.run(lambda: self._index(scope, searchable, wanted))
-            await asyncio.wrap_future(indexing)
-
     def _user(self, user_id: str) -> _User:
         with self._lock:
             user = self._users.get(user_id)

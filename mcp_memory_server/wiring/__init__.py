@@ -256,7 +256,7 @@ def _assembled(
             searchable,
             embeddings,
             lambda scope: sessions().at_hand.load(scope),
-            HandOffs(summaries, known),
+            HandOffs(summaries),
             count_tokens,
             now,
         ),

@@ -17,7 +17,7 @@ from pathlib import Path
 from strands import Agent, tool
 
 from agent_plugins.changes import fill_slot, need_slots
-from agent_plugins.memory_tools import MEMORY_TOOLS
+from agent_plugins.memory_tools import AGENT_TOOLS
 from agent_plugins.shared_memory import SharedMemory
 from agent_plugins.strands import MemoryPlugin, for_user
 from examples.scripted_model import Line, ScriptedModel, call
@@ -148,7 +148,9 @@ def measure_tokens(shared: SharedMemory) -> Figures:
 
 
 def _tools() -> int:
-    described = ({"name": each.name, "description": each.description, "schema": each.schema} for each in MEMORY_TOOLS)
+    described = (
+        {"name": each.name, "description": each.description, "schema": each.input_schema} for each in AGENT_TOOLS
+    )
     return sum(count_tokens(json.dumps(each)) for each in described)
 
 

@@ -28,7 +28,7 @@ def test_facts_are_a_table_with_headings(run: Run) -> None:
     listed = run("facts")
 
     headings, line, *_ = listed.out.splitlines()
-    assert headings.split() == ["id", "topic", "since", "until", "sure", "source", "fact"]
+    assert headings.split() == ["id", "topic", "since", "until", "learned", "sure", "source", "fact"]
     assert set(line) == {"-", " "}
     city, cat = listed.rows
     assert (city[1], city[3:]) == ("personal/location/city", ["0.90", "user_stated", "Ana lives in Lisbon."])
@@ -48,9 +48,57 @@ def test_history_shows_what_was_true_before(run: Run) -> None:
     run(*PORTO)
 
     assert [row[-1] for row in run("facts").rows] == ["Ana lives in Porto."]
-    past, current = run("facts", "personal/location/city", "--history").rows
-    assert (past[-1], current[-1]) == ("Ana lives in Lisbon.", "Ana lives in Porto.")
+    past, current = run("facts", "Personal/Location/city", "--history").rows
+    assert (past[-3:], current[-1]) == (["past", "user_stated", "Ana lives in Lisbon."], "Ana lives in Porto.")
     assert len(past) == len(current) + 1  # the day until which it was true
+
+
+def test_history_is_also_that_of_a_fact_by_its_id_and_of_everything(run: Run) -> None:
+    wrong = run("remember", "Ana's dog is called Rex.", "--json").json
+    right = run("remember", "Ana's dog is called Max.", "--replaces", wrong["id"], "--json").json
+    run("remember", "Ana has a cat.")
+
+    texts = ["Ana's dog is called Rex.", "Ana's dog is called Max."]
+    assert [row[-1] for row in run("facts", wrong["id"], "--history").rows] == texts
+    assert [row[-1] for row in run("facts", right["id"], "--history").rows] == texts
+    assert len(run("facts", "--history").rows) == 3
+
+
+def test_a_fact_is_saved_with_its_times(run: Run) -> None:
+    times = ("--since", "2015", "--until", "2019-06", "--remind-on", "2019-06-01")
+    fact = run("remember", "Ana worked at Acme.", *times, "--json").json
+
+    assert (fact["since"], fact["until"], fact["remind_on"]) == ("2015-01-01", "2019-06-30", "2019-06-01")
+    assert fact["past"]
+    assert run("facts").rows == []
+    (row,) = run("facts", "--history").rows
+    assert row[1:3] == ["2015-01-01", "2019-06-30"]
+
+
+def test_a_date_that_is_none_is_refused_with_its_name(run: Run) -> None:
+    refused = run("remember", "Ana worked at Acme.", "--until", "soon")
+
+    assert (refused.code, refused.out) == (2, "")
+    assert "--until must be a date like 2026-03-02, 2026-03 or 2026, got 'soon'" in refused.err
+
+
+def test_a_fact_is_ended_and_stays_as_history(run: Run) -> None:
+    fact = run(*LISBON, "--json").json
+
+    ended = run("end", fact["id"], "--until", "2020-05")
+
+    assert ended.out == "past: Ana lives in Lisbon. (until 2020-05-31)\n"
+    assert run("facts").rows == []
+    assert [row[-1] for row in run("facts", fact["id"], "--history").rows] == ["Ana lives in Lisbon."]
+    assert run("end", "nobody").code == 1
+
+
+def test_several_facts_are_replaced_at_once(run: Run) -> None:
+    ids = [run("remember", f"Ana has a {pet}.", "--json").json["id"] for pet in ("cat", "dog")]
+
+    told = run("remember", "Ana has no pets.", "--replaces", ids[0], "--replaces", ids[1])
+
+    assert told.out.endswith("\n  before: Ana has a cat.\n  before: Ana has a dog.\n")
 
 
 def test_facts_as_json_have_everything_a_program_needs(run: Run) -> None:
@@ -58,7 +106,7 @@ def test_facts_as_json_have_everything_a_program_needs(run: Run) -> None:
 
     (fact,) = run("facts", "--json").json
 
-    assert learned.pop("outcome") == "learned"
+    assert (learned.pop("outcome"), learned.pop("superseded")) == ("learned", [])
     assert fact["id"] == learned["id"]
     assert (fact["text"], fact["standing"], fact["support"]) == ("Ana lives in Lisbon.", "current", 1)
     assert (fact["valid_to"], fact["expires_at"]) == (None, None)
@@ -93,7 +141,7 @@ def test_recall_explains_its_scores(run: Run) -> None:
 
     (row,) = run("recall", "Where does Ana live?", "--explain").rows
 
-    assert row[4].startswith("score ")
+    assert row[4].startswith("probability ")
     assert "meaning" in row[4]
 
 
@@ -102,7 +150,8 @@ def test_recall_takes_a_topic_and_a_date(run: Run) -> None:
     run("remember", "Ana works in Lisbon.", "--topic", "work/place")
 
     assert [row[-1] for row in run("recall", "Lisbon", "--topic", "work").rows] == ["Ana works in Lisbon."]
-    assert run("recall", "Lisbon", "--as-of", "2001-01-01").rows == []
+    before = run("recall", "Lisbon", "--as-of", "2001-01-01", "--json").json["memories"]
+    assert all(memory["learned_later"] for memory in before)
     assert run("recall", "Lisbon", "--json").json["status"] == "complete"
 
 
@@ -112,7 +161,7 @@ def test_forget_takes_the_memory_away_for_good(run: Run) -> None:
     forgotten = run("forget", fact["id"])
     again = run(*LISBON)
 
-    assert (forgotten.code, forgotten.out) == (0, "forgotten: 1 stored item removed\n")
+    assert (forgotten.code, forgotten.out) == (0, "forgotten: Ana lives in Lisbon.\n  1 stored item removed\n")
     assert run("facts").out == "Nothing is known yet.\n"
     assert (again.code, "source='confirmed'" in again.err) == (1, True)
 
@@ -121,7 +170,8 @@ def test_forget_as_json_counts_what_went(run: Run) -> None:
     run(*LISBON)
     fact = run(*PORTO, "--json").json
 
-    assert run("forget", fact["id"], "--json").json == {"id": fact["id"], "removed": 2}
+    told = run("forget", fact["id"], "--json").json
+    assert told == {"id": fact["id"], "text": "Ana lives in Porto.", "removed": 2, "earlier_versions": 1}
 
 
 def test_a_correction_replaces_the_memory_it_names(run: Run) -> None:

@@ -3,7 +3,8 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.facts import Statement, learn
+from mcp_memory_server.domain.facts import Statement
+from mcp_memory_server.domain.learning import learn
 from mcp_memory_server.domain.memories import KnownMemory, from_fact, from_note, from_preference
 from mcp_memory_server.domain.notes import Note, NoteKind
 from mcp_memory_server.domain.preferences import Preference, SetBy

@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mcp_memory_server.domain.facts import Fact, Permanence, Source, Statement, learn
+from mcp_memory_server.domain.facts import Fact, Permanence, Source, Statement
+from mcp_memory_server.domain.learning import learn
 from mcp_memory_server.domain.memories import KnownMemory, from_fact, from_preference
 from mcp_memory_server.domain.preferences import Preference, SetBy
 

@@ -1,18 +1,20 @@
 """An answer keeps the budget of its reader, and says as much as fits."""
 
 from dataclasses import replace
+from datetime import date, datetime
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.answers import Recalled, Reply, Status, check_budget, reply_text, told
-from mcp_memory_server.domain.memories import KnownMemory
+from mcp_memory_server.domain.facts import Fact, ended
+from mcp_memory_server.domain.memories import KnownMemory, from_fact
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.text import ever_shorter
 from mcp_memory_server.errors import InvalidRequestError
 from tests.domain.generated import budgets, count, memories, thorough
-from tests.domain.samples import CITY, NOON, known_fact, known_preference
+from tests.domain.samples import CITY, DAY, NOON, fact, known_fact, known_preference
 
 COMPLETE = Recalled(Status.COMPLETE, ())
 PARTIAL = Recalled(Status.PARTIAL, (), missing=("12345 stored memories could not be read",))
@@ -70,11 +72,53 @@ def test_everything_is_told_when_there_is_room() -> None:
                 "id": reply["memories"][0]["id"],
                 "text": "Lives in Bern",
                 "topic": CITY,
-                "since": "2026-03-01",
+                "learned": "2026-03-01",
                 "confidence": 0.9,
             },
-            {"id": "pref:tone", "text": "tone: brief", "kind": "preference", "since": "2026-03-01", "confidence": 1.0},
+            {
+                "id": "pref:tone",
+                "text": "tone: brief",
+                "kind": "preference",
+                "learned": "2026-03-01",
+                "confidence": 1.0,
+            },
         ],
+    }
+
+
+def shown(known: Fact, *, days: int = 0, as_of: datetime | None = None) -> dict[str, object]:
+    reply = told(from_fact(known), NOON + days * DAY, as_of=as_of).to_reply()
+    return {name: value for name, value in reply.items() if name not in ("id", "text", "topic", "confidence")}
+
+
+def test_a_fact_shows_when_it_is_true_and_when_it_was_learned_each_as_what_it_is() -> None:
+    dates = {"since": date(2019, 10, 3), "until": date(2026, 4, 1), "remind_on": date(2026, 3, 20)}
+    dated = replace(fact(), **dates)  # type: ignore[arg-type]
+
+    assert shown(dated) == {
+        "since": "2019-10-03",
+        "until": "2026-04-01",
+        "remind_on": "2026-03-20",
+        "learned": "2026-03-01",
+    }
+
+
+def test_what_is_past_says_so_and_until_when_it_held_at_the_latest() -> None:
+    superseded = ended(fact(), NOON + 5 * DAY)
+    dentist = fact("Ana sees the dentist on 2026-03-10.")
+
+    assert shown(superseded) == {"past": True, "until": "2026-03-06", "learned": "2026-03-01"}
+    assert shown(dentist) == {"learned": "2026-03-01"}
+    assert shown(dentist, days=10) == {"past": True, "until": "2026-03-10", "learned": "2026-03-01"}
+
+
+def test_what_was_learned_after_the_time_that_is_asked_about_says_so() -> None:
+    before = NOON - 900 * DAY
+
+    assert shown(fact(), as_of=before) == {"learned": "2026-03-01", "learned_later": True}
+    assert shown(replace(fact(), since=date(2019, 1, 1)), as_of=before) == {
+        "since": "2019-01-01",
+        "learned": "2026-03-01",
     }
 
 

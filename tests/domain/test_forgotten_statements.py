@@ -2,7 +2,8 @@
 
 import pytest
 
-from mcp_memory_server.domain.facts import Outcome, Source, Statement, Tombstone, learn
+from mcp_memory_server.domain.facts import Outcome, Source, Statement, Tombstone
+from mcp_memory_server.domain.learning import learn
 from mcp_memory_server.errors import ForgottenError
 from tests.domain.samples import CITY, DAY, NOON, fact
 

@@ -69,11 +69,12 @@ def stored_at(triple: Triple) -> dict[Key, tuple[str, ...]]:
     Preference(key, "value", SetBy.USER, NOON)
     return {
         keys.profile_key(scope): ("profile", user),
-        keys.fact_key(scope, topic, ""): ("fact", user, topic),
-        keys.fact_key(scope, None, "0123456789ab"): ("loose fact", user),
-        keys.possible_fact_key(scope, topic, "", "0123456789ab"): ("candidate", user, topic),
-        keys.past_fact_key(scope, topic, "", NOON): ("past", user, topic),
-        keys.preference_key(scope, key): ("preference", user, key),
+        keys.fact_key(scope, "0123456789ab"): ("fact", user),
+        keys.possible_fact_key(scope, "0123456789ab"): ("candidate", user),
+        keys.past_fact_key(keys.fact_key(scope, "0123456789ab"), NOON): ("past", user),
+        keys.legacy_fact_key(scope, topic): ("fact of an earlier release", user, topic),
+        keys.past_fact_key(keys.legacy_fact_key(scope, topic), NOON): ("past of an earlier release", user, topic),
+        keys.preference_key(scope, key): ("preference", user, key.casefold()),
         keys.note_key(scope, NoteKind.FEEDBACK, key): ("feedback", user, key),
         keys.tombstone_key(scope, "0123456789ab"): ("forgotten", user),
         keys.active_chat_key(scope, key): ("active chat", user, key),
@@ -114,11 +115,11 @@ def test_no_two_ids_share_a_key(accepted: list[Triple]) -> None:
 
 def test_no_topic_is_found_below_another_that_is_not_its_beginning(accepted: list[Triple]) -> None:
     scope = Scope("anna")
-    topics = {keys.fact_key(scope, topic, "").sk: topic for _, topic, _ in accepted}
+    topics = {keys.legacy_fact_key(scope, topic).sk: topic for _, topic, _ in accepted}
     in_order = sorted(topics)
 
     def found_below(topic: str) -> set[str]:
-        prefix = keys.fact_key(scope, topic, "").sk + "/"
+        prefix = keys.legacy_fact_key(scope, topic).sk + "/"
         hits = itertools.takewhile(lambda sk: sk.startswith(prefix), in_order[bisect_left(in_order, prefix) :])
         return {topics[sk] for sk in hits}
 
@@ -134,11 +135,11 @@ def test_no_topic_is_found_below_another_that_is_not_its_beginning(accepted: lis
 
 def test_the_history_of_a_topic_is_never_found_under_another(accepted: list[Triple]) -> None:
     scope = Scope("anna")
-    topics = {keys.past_fact_key(scope, topic, "", NOON).sk: topic for _, topic, _ in accepted}
+    topics = {keys.past_fact_key(keys.legacy_fact_key(scope, topic), NOON).sk: topic for _, topic, _ in accepted}
     in_order = sorted(topics)
 
     def found(topic: str) -> list[str]:
-        prefix = keys.past_facts_prefix(topic, "")
+        prefix = keys.past_facts_prefix(keys.legacy_fact_key(scope, topic).sk)
         hits = itertools.takewhile(lambda sk: sk.startswith(prefix), in_order[bisect_left(in_order, prefix) :])
         return [topics[sk] for sk in hits]
 
@@ -180,16 +181,33 @@ def test_the_longest_ids_fit_into_every_key(sign: str) -> None:
     longest_id = sign * (MAX_ID_BYTES // len(sign.encode()))
     longest_topic = sign * (MAX_TOPIC_BYTES // len(sign.encode()))
 
-    assert len(stored_at((longest_id, longest_topic, longest_id))) == 13
+    assert len(stored_at((longest_id, longest_topic, longest_id))) == 14
     assert keys.note_key(Scope(longest_id), NoteKind.PATTERN, longest_id)
 
 
 @pytest.mark.parametrize("sibling", ["ab", "a#", "a~", "a%2Fb", "a?", "a\x00", "A", "a "])
 def test_the_stretch_below_a_topic_holds_none_of_its_siblings(sibling: str) -> None:
-    below = keys.fact_key(Scope("anna"), "a", "").sk + "/"
+    below = keys.legacy_fact_key(Scope("anna"), "a").sk + "/"
 
-    assert not keys.fact_key(Scope("anna"), sibling, "").sk.startswith(below)
-    assert keys.fact_key(Scope("anna"), f"a/{sibling}", "").sk.startswith(below)
+    assert not keys.legacy_fact_key(Scope("anna"), sibling).sk.startswith(below)
+    assert keys.legacy_fact_key(Scope("anna"), f"a/{sibling}").sk.startswith(below)
+
+
+def test_the_place_of_an_earlier_release_is_told_from_its_sort_key() -> None:
+    scope = Scope("anna")
+    topic, own = keys.legacy_fact_key(scope, "a~b/c"), keys.fact_key(scope, "0123456789ab")
+
+    assert keys.legacy_place_of(topic.sk) == keys.legacy_place_of(keys.past_fact_key(topic, NOON).sk) == topic.sk
+    assert keys.legacy_place_of(own.sk) is keys.legacy_place_of(keys.past_fact_key(own, NOON).sk) is None
+    assert keys.legacy_place_of("FACT?#a#0123456789ab") is keys.legacy_place_of("PREF#a") is None
+    assert keys.is_legacy_fact("FACT?#a#0123456789ab")
+
+
+@pytest.mark.parametrize(("one", "other"), [("Tone", "tone"), ("ANTWORT/Länge", "antwort/länge"), ("ẞ", "ss")])
+def test_preference_keys_that_differ_only_in_case_are_those_of_one_preference(one: str, other: str) -> None:
+    scope = Scope("anna")
+
+    assert keys.preference_key(scope, one) == keys.preference_key(scope, other)
 
 
 @given(
@@ -200,12 +218,14 @@ def test_the_order_of_timestamps_is_the_order_of_time(one: timedelta, other: tim
     assert (keys.timestamp(NOON + one) < keys.timestamp(NOON + other)) == (one < other)
 
 
-def test_what_is_known_lies_in_two_stretches_without_history() -> None:
+def test_what_is_known_lies_in_one_stretch_history_included() -> None:
     scope = Scope("anna")
     inside = [
-        keys.fact_key(scope, "\U0010ffff", ""),
-        keys.fact_key(scope, None, "0"),
-        keys.possible_fact_key(scope, "\U0010ffff", "", "0"),
+        keys.legacy_fact_key(scope, "\U0010ffff"),
+        keys.fact_key(scope, "0"),
+        keys.possible_fact_key(scope, "0"),
+        keys.past_fact_key(keys.fact_key(scope, "0"), NOON),
+        keys.past_fact_key(keys.legacy_fact_key(scope, "a"), NOON),
         keys.note_key(scope, NoteKind.PATTERN, "\U0010ffff"),
         keys.preference_key(scope, "\U0010ffff"),
         keys.summary_key(scope, "session", "\U0010ffff"),
@@ -214,14 +234,12 @@ def test_what_is_known_lies_in_two_stretches_without_history() -> None:
         keys.profile_key(scope),
         keys.spent_key(scope, NOON.date()),
         keys.tombstone_key(scope, "0"),
-        keys.past_fact_key(scope, "a", "", NOON),
         keys.active_chat_key(scope, "\U0010ffff"),
         keys.past_chat_key(scope, "\U0010ffff", ULID),
     ]
 
     def is_known(key: Key) -> bool:
-        is_within = any(first <= key.sk <= last for first, last in keys.KNOWN_STRETCHES)
-        return is_within and not key.sk.startswith(keys.NO_MEMORIES)
+        return keys.is_known(key.sk) and not key.sk.startswith(keys.NO_MEMORIES)
 
-    assert [is_known(key) for key in inside] == [True] * 6
-    assert [is_known(key) for key in outside] == [False] * 6
+    assert [is_known(key) for key in inside] == [True] * 8
+    assert [is_known(key) for key in outside] == [False] * 5

@@ -3,7 +3,18 @@
 from dataclasses import replace
 
 from mcp_memory_server.domain.facts import Permanence, Standing
-from mcp_memory_server.domain.memories import Kind, KnownMemory, alive, from_fact, from_note, without_repetitions
+from mcp_memory_server.domain.memories import (
+    Kind,
+    KnownMemory,
+    alive,
+    by_topic,
+    by_topic_after,
+    current,
+    from_fact,
+    from_note,
+    is_past,
+    without_repetitions,
+)
 from mcp_memory_server.domain.notes import Note, NoteKind
 from tests.domain.samples import CITY, DAY, NOON, fact, known_fact
 
@@ -33,10 +44,35 @@ def test_the_same_text_under_two_topics_says_two_things() -> None:
     ]
 
 
+def test_the_same_text_under_the_same_topic_in_another_case_is_one_fact() -> None:
+    one, other = known_fact("Lives in Bern", CITY), known_fact("Lives in Bern", CITY.upper())
+
+    assert [support for _, _, support in told(without_repetitions([one, other]))] == [2]
+
+
+def test_what_is_over_is_history_from_that_moment_on_and_stays_alive() -> None:
+    travels = from_fact(fact("Is in Rome", permanence=Permanence.TRANSIENT))
+
+    assert [is_past(travels, NOON + days * DAY) for days in (13, 14)] == [False, True]
+    assert alive([travels], NOON + 99 * DAY) == [travels]
+    assert current([travels], NOON + 14 * DAY) == []
+
+
+def test_what_stands_under_each_topic_is_known_after_changes_too() -> None:
+    rows = {"1": known_fact("Has a cat", "Pets"), "2": known_fact("Has a dog", "pets"), "3": known_fact("Is tall")}
+    moved = {"2": known_fact("Has a dog", "animals")}
+
+    after = by_topic_after(by_topic(rows), {"2": rows["2"]}, moved)
+
+    assert by_topic(rows) == {"pets": {"1", "2"}}
+    assert after == {"pets": {"1"}, "animals": {"2"}} == by_topic({**rows, **moved})
+    assert by_topic_after(after, {"1": rows["1"]}, {}) == {"animals": {"2"}}
+
+
 def test_what_lasts_is_not_hidden_behind_what_expires() -> None:
     passing, lasting = from_fact(fact("Is in Rome", permanence=Permanence.TRANSIENT)), known_fact("Is in Rome")
 
-    later = alive(without_repetitions([passing, lasting]), NOON + 15 * DAY)
+    later = current(without_repetitions([passing, lasting]), NOON + 15 * DAY)
 
     assert told(later) == [(None, "Is in Rome", 1)]
 

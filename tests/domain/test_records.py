@@ -1,7 +1,8 @@
 """An item that any release wrote can be read: what is missing has a default, what is unknown is kept."""
 
 import json
-from datetime import datetime
+from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,30 @@ def test_a_fact_is_read_as_it_was_written(memory: Any) -> None:
     written = item(keys.memory_key(ANNA, memory).sk, fact_body(memory.fact))
 
     assert fact_from(written) == memory.fact
+
+
+def test_the_times_of_a_fact_are_read_as_they_were_written() -> None:
+    dates = {"since": date(2019, 10, 3), "until": date(2026, 10, 12), "remind_on": date(2026, 10, 1)}
+    dated = replace(fact(), **dates, superseded_by="0123456789ab")  # type: ignore[arg-type]
+
+    body = fact_body(dated)
+
+    assert (body["since"], body["until"], body["remind_on"]) == ("2019-10-03", "2026-10-12", "2026-10-01")
+    assert fact_from(item("FACT#~" + dated.id, body)) == dated
+
+
+def test_a_time_that_no_longer_holds_is_not_kept_from_what_the_item_held() -> None:
+    held = fact_body(replace(fact(), until=date(2026, 10, 12)))
+
+    assert "until" not in fact_body(fact(), held)
+
+
+def test_dates_that_make_no_sense_are_unknown() -> None:
+    read_fact = fact_from(
+        item("FACT#~0", {"text": "hello", "since": "last year", "until": 5, "remind_on": "2026-02-30"})
+    )
+
+    assert (read_fact.since, read_fact.until, read_fact.remind_on) == (None, None, None)
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(str.strip))

@@ -102,3 +102,20 @@ def test_any_two_texts_can_be_judged(new: str, old: str, topic: str | None) -> N
 @given(st.sampled_from([pair for pair in PAIRS if pair.part == "development" and pair.label == "addition"]))
 def test_facts_that_stand_side_by_side_do_so_in_either_order(pair: Pair) -> None:
     assert not is_update(pair.old, pair.new, pair.topic)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "topic", "expected"),
+    [
+        ("Lives in Rome", "Lives in Bern", "personal/location/city", True),
+        ("Rome", "Bern", "personal/location/city", True),
+        ("Works at Bosch", "Works at Siemens", "work/employer", True),
+        ("Wohnt in Köln", "Wohnt in Bonn", "Wohnort", True),
+        ("Is allergic to nuts", "Is allergic to penicillin", "health/allergies", False),
+        ("German", "English", "language", False),
+        ("Has a cat", "Has a dog", "pets", False),
+        ("Plays the piano", "Plays chess", "hobbies", False),
+    ],
+)
+def test_a_fact_without_a_subject_is_about_the_user(new: str, old: str, topic: str, *, expected: bool) -> None:
+    assert is_update(new, old, topic) is expected

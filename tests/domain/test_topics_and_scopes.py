@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.scope import MAX_ID_BYTES, Scope
-from mcp_memory_server.domain.topics import MAX_TOPIC_BYTES, checked_prefix, checked_topic, is_under
+from mcp_memory_server.domain.topics import MAX_TOPIC_BYTES, checked_prefix, checked_topic, is_under, same_topic
 from mcp_memory_server.errors import InvalidRequestError
 
 parts = st.text(st.sampled_from("ab#~%:é🦊"), min_size=1, max_size=3)
@@ -17,9 +17,16 @@ def test_a_topic_lies_under_every_beginning_of_its_path_and_nothing_else(path: l
     assert is_under("/".join(path), "/".join(other)) == (path[: len(other)] == other)
 
 
-@pytest.mark.parametrize("sibling", ["ab", "a#b", "a b", "A", "b/a"])
+@pytest.mark.parametrize("sibling", ["ab", "a#b", "a b", "AB", "b/a"])
 def test_a_sibling_with_a_longer_name_is_not_below(sibling: str) -> None:
     assert not is_under(sibling, "a")
+
+
+def test_topics_are_compared_without_regard_to_case() -> None:
+    assert is_under("Personal/Location", "personal")
+    assert is_under("personal/location", "PERSONAL/Location")
+    assert same_topic("Work/Employer", "work/employer")
+    assert not same_topic(None, None)
 
 
 def test_a_fact_without_a_topic_lies_under_none() -> None:

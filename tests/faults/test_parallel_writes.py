@@ -54,7 +54,7 @@ async def test_parallel_writes_of_one_topic_leave_one_fact_and_all_others_as_his
     async with served(table) as one, served(table) as other:
         clients = [one, other] * 15
         acknowledged = await asyncio.gather(
-            *(remember(client, f"Ana lives in city {n}.", topic="home/city") for n, client in enumerate(clients))
+            *(remember(client, f"Ana lives in Town{n}.", topic="home/city") for n, client in enumerate(clients))
         )
 
     from mcp_memory_server import Scope, Settings, open_memory

@@ -53,3 +53,14 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert HEAVY.isdisjoint(loaded.stdout.split())
+
+
+def test_the_tools_are_loaded_when_they_are_first_used() -> None:
+    program = (
+        "import sys, mcp_memory_server as m; before = 'mcp_memory_server.tools' in sys.modules; "
+        "print(before, len(m.MEMORY_TOOLS), m.MemoryTool.__name__, m.error_reply.__name__)"
+    )
+
+    printed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert printed.stdout.split() == ["False", "5", "MemoryTool", "error_reply"]

@@ -21,11 +21,11 @@ TEN_MEGABYTES = "x" * 10_000_000
 
 # What is sent, and words that the refusal must have: the field, and what would be right.
 WRONG: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
-    "a number for text": ("recall", {"query": 7}, ("query", "valid string")),
-    "a list for text": ("remember_fact", {"fact": ["Ana", "Lisbon"]}, ("fact", "valid string")),
-    "null for text": ("remember_fact", {"fact": None}, ("fact", "valid string")),
-    "text for a number": ("recall", {"query": "a", "max_tokens": "many"}, ("max_tokens", "valid integer")),
-    "a fraction for a whole number": ("load_context", {"max_tokens": 99.5}, ("max_tokens", "valid integer")),
+    "a number for text": ("recall", {"query": 7}, ("query must be text, got 7",)),
+    "a list for text": ("remember_fact", {"fact": ["Ana", "Lisbon"]}, ("fact must be text, got a list",)),
+    "null for text": ("remember_fact", {"fact": None}, ("fact is missing",)),
+    "text for a number": ("recall", {"query": "a", "max_tokens": "many"}, ("max_tokens", "whole number", "'many'")),
+    "a fraction for a whole number": ("load_context", {"max_tokens": 99.5}, ("max_tokens", "whole number", "99.5")),
     "an unknown source": ("remember_fact", {"fact": "a", "source": "god"}, ("source", "'confirmed'")),
     "an unknown permanence": ("remember_fact", {"fact": "a", "permanence": "ever"}, ("permanence", "'durable'")),
     "no query": ("recall", {}, ("query is missing", "query, max_tokens, topic, as_of")),

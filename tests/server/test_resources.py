@@ -39,8 +39,8 @@ async def test_facts_tell_their_topic_source_date_and_id(client: Client) -> None
     loose = await ask(client, "remember_fact", fact="Ana has a cat.", source="inferred")
 
     assert (await read(client, "memory://facts")).splitlines()[2:] == [
-        f"- Ana lives in Lisbon. (personal/location/city, user_stated, since 2026-03-01, id {city['id']})",
-        f"- Ana has a cat. (no topic, inferred, since 2026-03-01, id {loose['id']})",
+        f"- Ana lives in Lisbon. (personal/location/city, user_stated, learned 2026-03-01, id {city['id']})",
+        f"- Ana has a cat. (no topic, inferred, learned 2026-03-01, id {loose['id']})",
     ]
 
 

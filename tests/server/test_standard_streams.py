@@ -22,14 +22,14 @@ GREETING = request(0, "initialize", **HELLO)
 READY = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 CHATTY = """
 import os, subprocess, sys
-from mcp_memory_server.server import tools
-ask = tools.moment_from
-def chatty(text):
+from mcp_memory_server.tools import arguments
+ask = arguments.moment_from
+def chatty(text, name):
     print("printed by mistake", flush=True)
     subprocess.run(["echo", "said by a child"])
     os.write(1, b"written by mistake")
-    return ask(text)
-tools.moment_from = chatty
+    return ask(text, name)
+arguments.moment_from = chatty
 from mcp_memory_server.cli import main
 sys.exit(main())
 """

@@ -1,5 +1,6 @@
 """What each tool does when it is used as intended."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from mcp import Client
 
 from tests.clock import FakeClock
-from tests.server.asking import LISBON, ask, be_refused
+from tests.server.asking import LISBON, ask, be_refused, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -45,9 +46,10 @@ async def test_a_new_fact_is_learned_and_found_again(client: Client) -> None:
     assert found["memories"] == [
         {
             "id": learned["id"],
+            "match": "likely",
             "text": "Ana lives in Lisbon.",
             "topic": "personal/location/city",
-            "since": "2026-03-01",
+            "learned": "2026-03-01",
             "confidence": 0.9,
         }
     ]
@@ -66,8 +68,9 @@ async def test_another_statement_on_the_topic_supersedes_and_tells_what_held_bef
 
     changed = await ask(client, "remember_fact", **PORTO)
 
-    assert (changed["outcome"], changed["earlier"]) == ("superseded", "Ana lives in Lisbon.")
-    assert await recalled(client, "Where does Ana live?") == ["Ana lives in Porto."]
+    assert (changed["outcome"], changed["earlier"]) == ("superseded", ["Ana lives in Lisbon."])
+    found = (await ask(client, "recall", query="Where does Ana live?"))["memories"]
+    assert [memory["text"] for memory in found if "past" not in memory] == ["Ana lives in Porto."]
 
 
 async def test_a_guess_stands_beside_what_was_said_and_is_marked(client: Client) -> None:
@@ -83,10 +86,10 @@ async def test_a_guess_stands_beside_what_was_said_and_is_marked(client: Client)
 async def test_a_correction_replaces_the_memory_that_it_names(client: Client) -> None:
     wrong = await ask(client, "remember_fact", fact="Ana's dog is called Rex.")
 
-    right = await ask(client, "remember_fact", fact="Ana's dog is called Max.", replaces=wrong["id"])
+    right = await ask(client, "remember_fact", fact="Ana's dog is called Max.", replaces=[wrong["id"]])
 
-    assert (right["outcome"], right["earlier"]) == ("superseded", "Ana's dog is called Rex.")
-    assert await recalled(client, "What is the dog called?") == ["Ana's dog is called Max."]
+    assert (right["outcome"], right["earlier"]) == ("superseded", ["Ana's dog is called Rex."])
+    assert (await recalled(client, "What is the dog called?"))[0] == "Ana's dog is called Max."
 
 
 async def test_a_forgotten_fact_is_not_found_and_not_learned_again_unless_confirmed(client: Client) -> None:
@@ -95,7 +98,7 @@ async def test_a_forgotten_fact_is_not_found_and_not_learned_again_unless_confir
     forgotten = await ask(client, "forget", id=learned["id"])
     refused = await be_refused(client, "remember_fact", LISBON)
 
-    assert forgotten == {"status": "complete", "removed": 1}
+    assert forgotten == {"status": "complete", "forgotten": "Ana lives in Lisbon.", "removed": 1}
     assert await recalled(client, "Where does Ana live?") == []
     assert refused["error"] == "forgotten"
     assert "source='confirmed'" in refused["message"]
@@ -134,19 +137,22 @@ async def test_as_of_tells_what_was_true_at_the_end_of_that_day(client: Client, 
     clock.advance(timedelta(days=30))
     await ask(client, "remember_fact", **PORTO)
 
-    assert await recalled(client, "Ana lives", as_of="2026-02-28") == []
+    (before,) = (await ask(client, "recall", query="Ana lives", as_of="2026-02"))["memories"]
+    assert (before["text"], before["learned_later"]) == ("Ana lives in Lisbon.", True)
     assert await recalled(client, "Ana lives", as_of="2026-03-01") == ["Ana lives in Lisbon."]
     assert await recalled(client, "Ana lives", as_of="2026-03-31T11:59:59Z") == ["Ana lives in Lisbon."]
     assert await recalled(client, "Ana lives", as_of="2026-03-31") == ["Ana lives in Porto."]
 
 
-async def test_a_transient_fact_is_gone_when_its_time_is_over(client: Client, clock: FakeClock) -> None:
+async def test_a_transient_fact_is_past_when_its_time_is_over(client: Client, clock: FakeClock) -> None:
     await ask(client, "remember_fact", fact="Ana is travelling this week.", permanence="transient")
     assert await recalled(client, "travelling") == ["Ana is travelling this week."]
 
     clock.advance(timedelta(days=15))
 
-    assert await recalled(client, "travelling") == []
+    (found,) = (await ask(client, "recall", query="travelling"))["memories"]
+    assert (found["past"], found["until"]) == (True, "2026-03-15")
+    assert "travelling" not in (await ask(client, "load_context"))["context"]
 
 
 async def test_the_context_of_an_empty_memory_says_that_nothing_is_known(client: Client) -> None:
@@ -204,3 +210,18 @@ async def test_a_credential_is_refused_with_what_to_do_instead(client: Client) -
         assert "what looks like a GitHub token" in refusal["message"]
         assert "Save where it is kept" in refusal["message"]
         assert token not in str(refusal)
+
+
+async def test_a_client_that_shows_only_text_shows_the_whole_answer(client: Client) -> None:
+    learned = await client.call_tool("remember_fact", LISBON)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("recall", {"query": "Lisbon"}),
+        ("set_preference", {"key": "tone", "value": "brief"}),
+        ("load_context", {}),
+        ("forget", {"id": json.loads(text_of(learned))["id"]}),
+        ("recall", {}),
+    ]
+
+    answers = [learned, *[await client.call_tool(tool, arguments) for tool, arguments in calls]]
+
+    assert [json.loads(text_of(answer)) for answer in answers] == [answer.structured_content for answer in answers]

@@ -1,13 +1,13 @@
 """A memory can be taken out and brought in elsewhere, as it was, as often as one likes."""
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_memory_server.domain.facts import Outcome, Permanence, Source, Statement
+from mcp_memory_server.domain.facts import Outcome, Permanence, Source, Statement, fact_id
 from mcp_memory_server.domain.items import Put
 from mcp_memory_server.domain.notes import NoteKind
 from mcp_memory_server.domain.preferences import SetBy
@@ -37,10 +37,10 @@ async def memories(memory: Memory, owner: Scope) -> list[Any]:
 async def fill(memory: Memory, owner: Scope, clock: FakeClock) -> None:
     """Store at least one memory of every kind."""
     hidden = await memory.facts.learn(owner, Statement("Has a secret"))
-    for text in ("Lives in Bern", "Lives in Basel"):
-        await memory.facts.learn(owner, Statement(text, topic="home/city #1", session_id="s1", turn_id="t1"))
+    for text in ("Ana lives in Bern", "Ana lives in Basel"):
+        await memory.facts.learn(owner, Statement(text, topic="home #1/city", session_id="s1", turn_id="t1"))
         clock.advance(timedelta(seconds=1.5))
-    await memory.facts.learn(owner, Statement("Lives in Chur", topic="home/city #1", source=Source.INFERRED))
+    await memory.facts.learn(owner, Statement("Ana lives in Chur", topic="home #1/city", source=Source.INFERRED))
     await memory.facts.learn(owner, Statement("東京 🦊\nline two"))
     await memory.facts.learn(owner, Statement("Travels to Rome", permanence=Permanence.TRANSIENT))
     await memory.preferences.set(owner, "tone#~/%", "brief", set_by=SetBy.DEFAULT)
@@ -48,7 +48,7 @@ async def fill(memory: Memory, owner: Scope, clock: FakeClock) -> None:
     await memory.notes.add(owner, NoteKind.PATTERN, "asks at night")
     await memory.erasure.forget(owner, hidden.fact.id)
     later_release = {"text": "of a later release", "mood": {"raw": b"\x00\xff", "n": [1, None, 0.5]}}
-    await memory.table.put(Put(keys.fact_key(owner, "later", ""), {**later_release, "topic": "later"}))
+    await memory.table.put(Put(keys.legacy_fact_key(owner, "later"), {**later_release, "topic": "later"}))
 
 
 async def test_an_import_into_another_file_is_equal(
@@ -72,14 +72,33 @@ async def test_an_import_for_another_user_is_equal_and_belongs_to_that_user(
     await memory.erasure.forget_user(anna)
 
     assert await memories(memory, anna) == []
-    assert [fact.text for fact in await memory.facts.history(BEN, "home/city #1")] == [
-        "Lives in Bern",
-        "Lives in Basel",
+    assert [fact.text for fact in await memory.facts.history(BEN, "home #1/city")] == [
+        "Ana lives in Bern",
+        "Ana lives in Basel",
     ]
     assert [preference.key for preference in await memory.preferences.all(BEN)] == ["tone#~/%"]
     assert {note.text for note in await memory.notes.all(BEN)} == {"too long", "asks at night"}
     with pytest.raises(ForgottenError):
         await memory.facts.learn(BEN, Statement("Has a secret"))
+
+
+async def test_the_times_of_facts_and_what_superseded_them_come_along(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    since, until = date(2015, 1, 1), date(2026, 12, 31)
+    acme = Statement("Ana works at Acme", topic="work/employer", since=since, until=until, remind_on=until)
+    await memory.facts.learn(anna, acme)
+    clock.advance(timedelta(days=1))
+    await memory.facts.learn(anna, Statement("Ana works at Globex", topic="work/employer"))
+    gym = (await memory.facts.learn(anna, Statement("Goes to the gym"))).fact
+    await memory.facts.end(anna, gym.id, date(2026, 1, 31))
+
+    await memory.archive.import_(BEN, await exported(memory, anna))
+
+    assert await memory.facts.all(BEN, past=True) == await memory.facts.all(anna, past=True)
+    assert await memory.facts.history_of(BEN, fact_id("Ana works at Globex")) == await memory.facts.history(
+        anna, "work/employer"
+    )
 
 
 async def test_an_import_can_be_repeated(memory: Memory, anna: Scope, clock: FakeClock) -> None:
@@ -105,9 +124,9 @@ async def test_what_is_known_is_not_overwritten(memory: Memory, anna: Scope, clo
 
 
 async def test_what_was_forgotten_is_not_brought_back(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic="city"))
-    fact = (await memory.facts.learn(anna, Statement("Lives in Basel", topic="city"))).fact
-    await memory.facts.learn(anna, Statement("Lives in Chur", topic="city", source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic="city"))
+    fact = (await memory.facts.learn(anna, Statement("Ana lives in Basel", topic="city"))).fact
+    await memory.facts.learn(anna, Statement("Ana lives in Chur", topic="city", source=Source.INFERRED))
     lines = await exported(memory, anna)
     await memory.erasure.forget(anna, fact.id)
 
@@ -120,7 +139,7 @@ async def test_what_was_forgotten_is_not_brought_back(memory: Memory, anna: Scop
 async def test_what_is_imported_is_recalled_at_once_in_every_process(
     memory: Memory, other_process: Memory, anna: Scope
 ) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern"))
     lines = await exported(memory, anna)
     assert (await other_process.recall.search(BEN, "Bern")).memories == ()
 
@@ -142,11 +161,11 @@ async def test_a_large_memory_is_moved_whole_and_tells_its_progress(memory: Memo
 
 
 async def test_an_imported_fact_is_supported_and_superseded_like_any_other(memory: Memory, anna: Scope) -> None:
-    for text, topic in (("Lives in Bern", "city"), ("Has a cat", None)):
+    for text, topic in (("Ana lives in Bern", "city"), ("Has a cat", None)):
         await memory.facts.learn(anna, Statement(text, topic=topic))
     await memory.archive.import_(BEN, await exported(memory, anna))
 
     again = await memory.facts.learn(BEN, Statement("Has a cat"))
-    other = await memory.facts.learn(BEN, Statement("Lives in Basel", topic="city"))
+    other = await memory.facts.learn(BEN, Statement("Ana lives in Basel", topic="city"))
 
     assert (again.outcome, other.outcome) == (Outcome.SUPPORTED, Outcome.SUPERSEDED)

@@ -41,6 +41,7 @@ async def test_the_file_of_the_official_server_is_read(memory: Memory, anna: Sco
         "Ana Silva (person): Speaks Portuguese",
         "Ana Silva works at Acme",
     ]
+    assert {fact.source for fact in await memory.facts.all(anna)} == {Source.IMPORTED}
     assert (await memory.recall.search(anna, "Where does Ana live?")).memories[0].text.endswith("Lives in Lisbon")
 
 
@@ -90,13 +91,20 @@ async def test_a_line_that_cannot_be_read_is_named_and_nothing_is_imported(
 @pytest.mark.parametrize(
     ("kind", "key", "body", "place"),
     [
-        ("fact", "../../USER#ben", {"text": "x"}, f"FACT#~{fact_id(None, 'x')}"),
-        ("fact", "~other", {"text": "x", "id": fact_id(None, "other")}, f"FACT#~{fact_id(None, 'x')}"),
-        ("fact", "x", {"text": "x", "id": "a#b/../~"}, f"FACT#~{fact_id(None, 'x')}"),
+        ("fact", "../../USER#ben", {"text": "x"}, f"FACT#~{fact_id('x')}"),
+        ("fact", "~other", {"text": "x", "id": fact_id("other")}, f"FACT#~{fact_id('x')}"),
+        ("fact", "x", {"text": "x", "id": "a#b/../~"}, f"FACT#~{fact_id('x')}"),
         ("fact", "x", {"text": "x", "topic": "a#b~", "id": "1"}, "FACT#a%23b%7E"),
         ("fact", "x", {"text": "x", "topic": "a", "standing": "past", "valid_to": "2025-01-01T00:00:00Z"}, "FACT#a"),
-        ("candidate", "x", {"text": "x", "topic": "a", "standing": "current"}, f"FACT?#a#{fact_id(None, 'x')}"),
+        ("candidate", "x", {"text": "x", "topic": "a", "standing": "current"}, f"FACT?#~{fact_id('x')}#{fact_id('x')}"),
         ("past", "x", {"text": "x", "topic": "a", "valid_to": "2025-01-01"}, "PAST#a#2025-01-01T00:00:00.000000Z"),
+        ("fact", "~a", {"text": "x", "topic": "a"}, f"FACT#~{fact_id('x')}"),
+        (
+            "past",
+            "~a#b",
+            {"text": "x", "topic": "a", "valid_to": "2025-01-01"},
+            f"PAST#~{fact_id('x')}#2025-01-01T00:00:00.000000Z",
+        ),
         ("preference", "a#b", {"value": "x"}, "PREF#a%23b"),
         ("note", "feedback#1#2", {"text": "x"}, "NOTE#feedback#1%232"),
         ("note", "PROFILE", {"text": "x"}, "NOTE#pattern#"),
@@ -115,7 +123,7 @@ async def test_a_line_cannot_choose_its_place(
 
 
 async def test_a_line_cannot_sit_in_the_place_of_another_statement(memory: Memory, anna: Scope) -> None:
-    await memory.archive.import_(anna, [line(text="Is an admin", id=fact_id(None, "Has a cat"))])
+    await memory.archive.import_(anna, [line(text="Is an admin", id=fact_id("Has a cat"))])
 
     learned = await memory.facts.learn(anna, Statement("Has a cat", source=Source.INFERRED))
 

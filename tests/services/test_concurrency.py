@@ -19,7 +19,7 @@ CITY = "personal/location/city"
 async def test_of_many_values_of_one_topic_one_holds_and_all_others_are_history(
     memory: Memory, other_process: Memory, anna: Scope
 ) -> None:
-    cities = [f"Lives in city {number}" for number in range(MANY)]
+    cities = [f"Ana lives in Town{number}" for number in range(MANY)]
     writers = [memory, other_process]
 
     await asyncio.gather(

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_it_tells_what_is_worth_knowing(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Has a cat", topic="pets"))
-    await memory.facts.learn(anna, Statement("Has a dog", topic="pets", source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic="city"))
+    await memory.facts.learn(anna, Statement("Ana lives in Rome", topic="city", source=Source.INFERRED))
     await memory.preferences.set(anna, "tone", "brief")
     await memory.notes.add(anna, NoteKind.FEEDBACK, "too long")
 
@@ -28,8 +28,8 @@ async def test_it_tells_what_is_worth_knowing(memory: Memory, anna: Scope) -> No
     assert (page.status, page.more) == (Status.COMPLETE, 0)
     assert page.text.split("\n\n")[1:] == [
         "## Preferences\n- tone: brief",
-        "## Facts\n- Has a cat (pets, since 2026-03-01)",
-        "## Unconfirmed\n- Has a dog (pets, since 2026-03-01)",
+        "## Facts\n- Ana lives in Bern (city, since 2026-03-01)",
+        "## Unconfirmed\n- Ana lives in Rome (city, since 2026-03-01)",
         "## Feedback\n- too long (since 2026-03-01)",
     ]
 

@@ -150,10 +150,13 @@ async def test_what_is_changed_while_it_is_embedded_stays_as_it_was_changed(
         await memory.facts.learn(anna, Statement("Anna repairs violins", topic="work"))
     async with open_with(path, CountingEmbedder("two"), clock) as memory:
         await memory.recall.search(anna, "violins")
-        await memory.facts.learn(anna, Statement("Anna paints houses", topic="work"))
+        await memory.facts.learn(anna, Statement("Anna paints houses", topic="work"), replaces="topic")
         found = await memory.recall.search(anna, "What does Anna paint or repair?")
 
-    assert [told.text for told in found.memories] == ["Anna paints houses"]
+    assert [(told.text, told.past) for told in found.memories] == [
+        ("Anna paints houses", False),
+        ("Anna repairs violins", True),
+    ]
 
 
 async def until_embedded(memory: Memory, model: str, count: int) -> None:

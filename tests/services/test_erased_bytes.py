@@ -13,7 +13,7 @@ from tests.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
 
-SECRET = "The pin is 4711-xyzzy"
+SECRET = "Xyzzy Partners"
 
 
 def files_with(secret: str, path: Path) -> list[str]:
@@ -21,7 +21,7 @@ def files_with(secret: str, path: Path) -> list[str]:
 
 
 async def test_a_forgotten_fact_is_not_in_the_files(memory: Memory, anna: Scope, path: Path) -> None:
-    fact = (await memory.facts.learn(anna, Statement(SECRET, topic="bank/pin"))).fact
+    fact = (await memory.facts.learn(anna, Statement(SECRET, topic="work/client"))).fact
     written = files_with(SECRET, path)
 
     await memory.erasure.forget(anna, fact.id)
@@ -31,9 +31,11 @@ async def test_a_forgotten_fact_is_not_in_the_files(memory: Memory, anna: Scope,
 
 
 async def test_its_history_and_its_candidates_are_not_in_the_files(memory: Memory, anna: Scope, path: Path) -> None:
-    await memory.facts.learn(anna, Statement(SECRET, topic="bank/pin"))
-    await memory.facts.learn(anna, Statement(f"{SECRET}, perhaps", topic="bank/pin", source=Source.INFERRED))
-    fact = (await memory.facts.learn(anna, Statement("No pin", topic="bank/pin"))).fact
+    await memory.facts.learn(anna, Statement(f"Ana works for {SECRET}", topic="work/employer"))
+    await memory.facts.learn(
+        anna, Statement(f"Ana works for {SECRET} and Sons", topic="work/employer", source=Source.INFERRED)
+    )
+    fact = (await memory.facts.learn(anna, Statement("Ana works for Acme", topic="work/employer"))).fact
 
     await memory.erasure.forget(anna, fact.id)
 
@@ -56,7 +58,7 @@ async def test_it_is_not_in_the_files_although_another_process_has_them_open(
     memory: Memory, other_process: Memory, anna: Scope, path: Path
 ) -> None:
     fact = (await memory.facts.learn(anna, Statement(SECRET))).fact
-    await other_process.recall.search(anna, "pin")
+    await other_process.recall.search(anna, "Xyzzy")
 
     await other_process.erasure.forget(anna, fact.id)
 
@@ -65,9 +67,9 @@ async def test_it_is_not_in_the_files_although_another_process_has_them_open(
 
 async def test_nothing_of_a_forgotten_user_is_in_the_files(memory: Memory, path: Path) -> None:
     owner = Scope("anna-with-a-name-of-her-own")
-    await memory.facts.learn(owner, Statement(SECRET, topic="bank/pin"))
-    await memory.facts.learn(owner, Statement("Another pin", topic="bank/pin"))
-    await memory.preferences.set(owner, "pin", SECRET)
+    await memory.facts.learn(owner, Statement(SECRET, topic="work/client"))
+    await memory.facts.learn(owner, Statement("Another client", topic="work/client"))
+    await memory.preferences.set(owner, "client", SECRET)
     await memory.notes.add(owner, NoteKind.FEEDBACK, SECRET)
 
     await memory.erasure.forget_user(owner)

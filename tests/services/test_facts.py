@@ -1,5 +1,6 @@
 """Facts on a real file: learned, supported, superseded, dated, and gone when they expire."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys
+from mcp_memory_server.services.facts import TOPIC
 from tests.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -19,12 +21,12 @@ DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
 
 
-def texts(facts: list[Fact]) -> list[str]:
+def texts(facts: Sequence[Fact]) -> list[str]:
     return [fact.text for fact in facts]
 
 
 async def test_what_is_learned_is_known_with_where_it_came_from(memory: Memory, anna: Scope) -> None:
-    learned = await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY, session_id="s1", turn_id="t9"))
+    learned = await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY, session_id="s1", turn_id="t9"))
 
     known = await memory.facts.get(anna, learned.fact.id)
 
@@ -35,108 +37,136 @@ async def test_what_is_learned_is_known_with_where_it_came_from(memory: Memory, 
 
 async def test_a_new_value_supersedes_and_the_old_one_is_history(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     began = clock()
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     clock.advance(DAY)
-    learned = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    learned = await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
 
     history = await memory.facts.history(anna, CITY)
 
-    assert learned.earlier is not None
-    assert (learned.outcome, learned.earlier.text) == (Outcome.SUPERSEDED, "Lives in Bern")
+    assert (learned.outcome, texts(learned.superseded)) == (Outcome.SUPERSEDED, ["Ana lives in Bern"])
     assert [(fact.text, fact.valid_from, fact.valid_to) for fact in history] == [
-        ("Lives in Bern", began, clock()),
-        ("Lives in Basel", clock(), None),
+        ("Ana lives in Bern", began, clock()),
+        ("Ana lives in Basel", clock(), None),
     ]
-    assert texts(await memory.facts.all(anna)) == ["Lives in Basel"]
+    assert texts(await memory.facts.all(anna)) == ["Ana lives in Basel"]
 
 
 async def test_what_was_true_can_be_asked_for_any_moment(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     began = clock()
     for city in ("Bern", "Basel", "Chur"):
-        await memory.facts.learn(anna, Statement(f"Lives in {city}", topic=CITY))
+        await memory.facts.learn(anna, Statement(f"Ana lives in {city}", topic=CITY))
         clock.advance(DAY)
 
     at = [
         texts(await memory.facts.as_of(anna, began + hours * timedelta(hours=1))) for hours in (-1, 0, 23, 24, 47, 90)
     ]
 
-    assert at == [[], ["Lives in Bern"], ["Lives in Bern"], ["Lives in Basel"], ["Lives in Basel"], ["Lives in Chur"]]
+    assert at == [
+        ["Ana lives in Bern"],
+        ["Ana lives in Bern"],
+        ["Ana lives in Bern"],
+        ["Ana lives in Basel"],
+        ["Ana lives in Basel"],
+        ["Ana lives in Chur"],
+    ]
 
 
 async def test_the_history_of_one_topic_is_not_that_of_its_neighbours(memory: Memory, anna: Scope) -> None:
     for topic in ("a", "ab", "a/b", "a#b"):
         await memory.facts.learn(anna, Statement(f"first of {topic}", topic=topic))
-        await memory.facts.learn(anna, Statement(f"second of {topic}", topic=topic))
+        await memory.facts.learn(anna, Statement(f"second of {topic}", topic=topic), replaces=TOPIC)
 
     assert texts(await memory.facts.history(anna, "a")) == ["first of a", "second of a"]
 
 
 async def test_history_stays_in_order_when_the_clock_steps_back(memory: Memory, anna: Scope, clock: FakeClock) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     clock.advance(-DAY)
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
-    await memory.facts.learn(anna, Statement("Lives in Chur", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Chur", topic=CITY))
 
-    assert texts(await memory.facts.history(anna, CITY)) == ["Lives in Bern", "Lives in Basel", "Lives in Chur"]
+    assert texts(await memory.facts.history(anna, CITY)) == [
+        "Ana lives in Bern",
+        "Ana lives in Basel",
+        "Ana lives in Chur",
+    ]
 
 
 async def test_saying_it_twice_is_one_fact_with_more_support(memory: Memory, anna: Scope) -> None:
-    first = await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    again = await memory.facts.learn(anna, Statement("lives in  BERN!", topic=CITY))
+    first = await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
+    again = await memory.facts.learn(anna, Statement("ana lives in  BERN!", topic=CITY))
 
     known = await memory.facts.all(anna)
 
     assert (again.outcome, again.fact.id) == (Outcome.SUPPORTED, first.fact.id)
-    assert [(fact.text, fact.support) for fact in known] == [("Lives in Bern", 2)]
+    assert [(fact.text, fact.support) for fact in known] == [("Ana lives in Bern", 2)]
     assert len(await memory.facts.history(anna, CITY)) == 1
 
 
 async def test_saying_it_with_a_topic_and_without_is_one_fact_in_the_list(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern"))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
 
     assert [(fact.topic, fact.support) for fact in await memory.facts.all(anna)] == [(CITY, 2)]
 
 
 async def test_when_a_topic_changes_what_was_said_without_one_does_not_linger(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern"))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
 
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
 
-    assert texts(await memory.facts.all(anna)) == ["Lives in Basel"]
+    assert texts(await memory.facts.all(anna)) == ["Ana lives in Basel"]
 
 
-async def test_the_same_answer_to_two_questions_is_two_facts(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("yes", topic="likes/tea"))
-    await memory.facts.learn(anna, Statement("yes", topic="likes/coffee"))
+async def test_the_same_sentence_under_two_topics_is_one_fact_under_the_first(memory: Memory, anna: Scope) -> None:
+    for topic in ("Health", "food", "HEALTH/allergies"):
+        await memory.facts.learn(anna, Statement("Is allergic to nuts", topic=topic))
 
-    assert len(await memory.facts.all(anna, "likes/tea")) == len(await memory.facts.all(anna, "likes/coffee")) == 1
+    assert [(fact.topic, fact.support) for fact in await memory.facts.all(anna)] == [("HEALTH/allergies", 3)]
+
+
+async def test_a_topic_holds_many_facts(memory: Memory, anna: Scope) -> None:
+    for allergen in ("nuts", "milk", "penicillin"):
+        await memory.facts.learn(anna, Statement(f"Is allergic to {allergen}", topic="health/allergies"))
+
+    assert texts(await memory.facts.all(anna, "Health")) == [
+        "Is allergic to nuts",
+        "Is allergic to milk",
+        "Is allergic to penicillin",
+    ]
+
+
+async def test_a_topic_is_stored_as_it_was_first_written(memory: Memory, anna: Scope) -> None:
+    for text, topic in (("Has a cat", "Home/Pets"), ("Has a dog", "home/pets")):
+        await memory.facts.learn(anna, Statement(text, topic=topic))
+
+    assert [fact.topic for fact in await memory.facts.all(anna, "HOME/")] == ["Home/Pets", "Home/Pets"]
 
 
 async def test_a_weak_inference_is_kept_beside_what_the_user_said(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    guess = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY, source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
+    guess = await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY, source=Source.INFERRED))
 
     known = await memory.facts.all(anna)
 
     assert guess.stands is not None
-    assert (guess.outcome, guess.stands.text) == (Outcome.CANDIDATE, "Lives in Bern")
+    assert (guess.outcome, guess.stands.text) == (Outcome.CANDIDATE, "Ana lives in Bern")
     assert {fact.text: fact.standing for fact in known} == {
-        "Lives in Bern": Standing.CURRENT,
-        "Lives in Basel": Standing.CANDIDATE,
+        "Ana lives in Bern": Standing.CURRENT,
+        "Ana lives in Basel": Standing.CANDIDATE,
     }
 
 
 async def test_a_candidate_that_the_user_states_holds_and_is_no_longer_a_candidate(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY, source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY, source=Source.INFERRED))
 
-    learned = await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    learned = await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
 
     known = await memory.facts.all(anna)
     assert (learned.outcome, learned.fact.support) == (Outcome.SUPERSEDED, 2)
-    assert [(fact.text, fact.standing) for fact in known] == [("Lives in Basel", Standing.CURRENT)]
+    assert [(fact.text, fact.standing) for fact in known] == [("Ana lives in Basel", Standing.CURRENT)]
 
 
 async def test_a_transient_fact_is_gone_at_the_very_second(memory: Memory, anna: Scope, clock: FakeClock) -> None:
@@ -153,41 +183,52 @@ async def test_a_transient_fact_is_gone_at_the_very_second(memory: Memory, anna:
         await memory.facts.get(anna, learned.fact.id)
 
 
-async def test_after_an_expiry_the_topic_is_free_even_for_an_inference(
+async def test_something_transient_becomes_history_by_itself_and_never_vanishes(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
-    await memory.facts.learn(anna, Statement("In Rome", topic="travel", permanence=Permanence.TRANSIENT))
+    learned = await memory.facts.learn(anna, Statement("In Rome", topic="travel", permanence=Permanence.TRANSIENT))
     clock.advance(14 * DAY)
 
-    learned = await memory.facts.learn(anna, Statement("In Paris", topic="travel", source=Source.INFERRED))
+    assert await memory.facts.all(anna) == []
+    assert texts(await memory.facts.all(anna, past=True)) == ["In Rome"]
+    assert texts(await memory.facts.history(anna, "travel")) == ["In Rome"]
+    assert (await memory.facts.get(anna, learned.fact.id)).is_over(clock())
 
-    assert learned.outcome is Outcome.LEARNED
 
-
-async def test_what_lasts_is_still_told_after_its_passing_copy_expired(
-    memory: Memory, anna: Scope, clock: FakeClock
-) -> None:
+async def test_what_was_transient_and_is_said_to_last_does_so(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     await memory.facts.learn(anna, Statement("In Rome", topic="travel", permanence=Permanence.TRANSIENT))
-    await memory.facts.learn(anna, Statement("In Rome"))
-    await memory.facts.all(anna)
+    await memory.facts.learn(anna, Statement("In Rome", permanence=Permanence.DURABLE))
 
     clock.advance(14 * DAY)
 
     assert texts(await memory.facts.all(anna)) == ["In Rome"]
 
 
+async def test_what_was_over_and_is_said_again_holds_anew_and_its_first_time_is_history(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await memory.facts.learn(anna, Statement("In Rome", permanence=Permanence.TRANSIENT))
+    clock.advance(90 * DAY)
+
+    again = await memory.facts.learn(anna, Statement("In Rome", permanence=Permanence.TRANSIENT))
+
+    assert (again.outcome, again.superseded, again.fact.support) == (Outcome.LEARNED, (), 1)
+    past, current = await memory.facts.history_of(anna, again.fact.id)
+    assert (past.standing, past.valid_to, current.standing) == (Standing.PAST, clock() - 76 * DAY, Standing.CURRENT)
+
+
 @pytest.mark.parametrize(
     ("prefix", "found"),
     [
         ("a", ["of a", "of a/b", "of a/b/c"]),
-        ("a/", ["of a", "of a/b", "of a/b/c"]),
+        ("A/", ["of a", "of a/b", "of a/b/c"]),
         ("a/b", ["of a/b", "of a/b/c"]),
         ("ab", ["of ab"]),
         ("b", []),
     ],
 )
 async def test_facts_are_listed_below_a_topic(memory: Memory, anna: Scope, prefix: str, found: list[str]) -> None:
-    for topic in ("a", "a/b", "a/b/c", "ab", "a#b", "A"):
+    for topic in ("a", "a/b", "a/b/c", "ab", "a#b"):
         await memory.facts.learn(anna, Statement(f"of {topic}", topic=topic))
 
     assert texts(await memory.facts.all(anna, prefix)) == found
@@ -203,7 +244,7 @@ async def test_what_a_later_release_stored_survives_when_the_fact_is_said_again(
     memory: Memory, anna: Scope, statement: Statement
 ) -> None:
     learned = await memory.facts.learn(anna, statement)
-    key = keys.fact_key(anna, statement.topic, learned.fact.id)
+    key = keys.fact_key(anna, learned.fact.fingerprint)
     await memory.table.put(Put(key, {"text": "hello", "topic": statement.topic, "mood": {"happy": True}}))
 
     await memory.facts.learn(anna, statement)
@@ -216,15 +257,15 @@ async def test_what_a_later_release_stored_survives_when_the_fact_is_said_again(
 async def test_what_a_later_release_stored_survives_with_a_candidate_and_its_promotion(
     memory: Memory, anna: Scope
 ) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    guess = Statement("Lives in Basel", topic=CITY, source=Source.INFERRED)
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
+    guess = Statement("Ana lives in Basel", topic=CITY, source=Source.INFERRED)
     candidate = (await memory.facts.learn(anna, guess)).fact
-    key = keys.possible_fact_key(anna, CITY, candidate.id, candidate.fingerprint)
-    await memory.table.put(Put(key, {"text": "Lives in Basel", "topic": CITY, "mood": "happy"}))
+    key = keys.possible_fact_key(anna, candidate.fingerprint)
+    await memory.table.put(Put(key, {"text": "Ana lives in Basel", "topic": CITY, "mood": "happy"}))
 
     await memory.facts.learn(anna, guess)
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
 
-    item = await memory.table.get(keys.fact_key(anna, CITY, ""))
+    item = await memory.table.get(keys.fact_key(anna, candidate.fingerprint))
     assert item is not None
-    assert (item.body["text"], item.body["mood"], item.body["support"]) == ("Lives in Basel", "happy", 3)
+    assert (item.body["text"], item.body["mood"], item.body["support"]) == ("Ana lives in Basel", "happy", 3)

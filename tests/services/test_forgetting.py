@@ -11,6 +11,7 @@ from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ForgottenError, NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys
+from mcp_memory_server.services.erasure import Forgotten
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
@@ -18,8 +19,8 @@ from tests.services.watched_table import WatchedTable
 pytestmark = pytest.mark.anyio
 
 CITY = "personal/location/city"
-BERN = Statement("Lives in Bern", topic=CITY)
-BASEL = Statement("Lives in Basel", topic=CITY)
+BERN = Statement("Ana lives in Bern", topic=CITY)
+BASEL = Statement("Ana lives in Basel", topic=CITY)
 
 
 async def stored(memory: Memory, owner: Scope) -> list[str]:
@@ -46,7 +47,7 @@ async def test_it_is_not_learned_again_from_text(
     await memory.erasure.forget(anna, fact.id)
 
     with pytest.raises(ForgottenError, match="2026-03-01"):
-        await memory.facts.learn(anna, Statement("lives in BERN.", topic=topic, source=source))
+        await memory.facts.learn(anna, Statement("ana lives in BERN.", topic=topic, source=source))
 
     assert await memory.facts.all(anna) == []
 
@@ -74,8 +75,8 @@ async def test_old_text_is_refused_even_if_it_was_a_confirmation(memory: Memory,
 
 async def test_forgetting_a_topic_takes_its_history_and_its_candidates_along(memory: Memory, anna: Scope) -> None:
     for number in range(12):
-        await memory.facts.learn(anna, Statement(f"Lives in city {number}", topic=CITY))
-    await memory.facts.learn(anna, Statement("Lives in Chur", topic=CITY, source=Source.INFERRED))
+        await memory.facts.learn(anna, Statement(f"Ana lives in Town{number}", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Chur", topic=CITY, source=Source.INFERRED))
     await memory.facts.learn(anna, Statement("Has a cat", topic="pets"))
     current = (await memory.facts.all(anna, CITY))[0]
 
@@ -85,7 +86,7 @@ async def test_forgetting_a_topic_takes_its_history_and_its_candidates_along(mem
     assert await memory.facts.history(anna, CITY) == []
     assert [fact.text for fact in await memory.facts.all(anna)] == ["Has a cat"]
     with pytest.raises(ForgottenError):
-        await memory.facts.learn(anna, Statement("Lives in city 3", topic=CITY))
+        await memory.facts.learn(anna, Statement("Ana lives in Town3", topic=CITY))
 
 
 async def test_a_candidate_is_forgotten_without_what_stands_against_it(memory: Memory, anna: Scope) -> None:
@@ -94,7 +95,7 @@ async def test_a_candidate_is_forgotten_without_what_stands_against_it(memory: M
 
     await memory.erasure.forget(anna, guess.fact.id)
 
-    assert [fact.text for fact in await memory.facts.all(anna)] == ["Lives in Bern"]
+    assert [fact.text for fact in await memory.facts.all(anna)] == ["Ana lives in Bern"]
 
 
 async def test_an_earlier_version_is_forgotten_by_its_id(memory: Memory, anna: Scope) -> None:
@@ -103,17 +104,47 @@ async def test_an_earlier_version_is_forgotten_by_its_id(memory: Memory, anna: S
 
     await memory.erasure.forget(anna, old.id)
 
-    assert [fact.text for fact in await memory.facts.history(anna, CITY)] == ["Lives in Basel"]
+    assert [fact.text for fact in await memory.facts.history(anna, CITY)] == ["Ana lives in Basel"]
 
 
 async def test_a_statement_is_forgotten_with_all_its_repetitions(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
-    fact = (await memory.facts.learn(anna, BERN)).fact
+    await memory.table.put(Put(keys.legacy_fact_key(anna, CITY), {"text": "Ana lives in Bern", "topic": CITY}))
+    fact = (await memory.facts.learn(anna, Statement("Ana lives in Bern"))).fact
 
     forgotten = await memory.erasure.forget(anna, fact.id)
 
-    assert forgotten.removed == 2
+    assert forgotten == Forgotten(fact.id, "Ana lives in Bern", removed=2)
     assert await memory.facts.all(anna) == []
+
+
+async def test_forgetting_tells_what_was_removed_and_how_many_earlier_versions(memory: Memory, anna: Scope) -> None:
+    for text in ("Ana lives in Bern", "Ana lives in Basel", "Ana lives in Chur"):
+        fact = (await memory.facts.learn(anna, Statement(text, topic=CITY))).fact
+
+    forgotten = await memory.erasure.forget(anna, fact.id)
+
+    assert forgotten == Forgotten(fact.id, "Ana lives in Chur", removed=3, earlier_versions=2)
+    assert await memory.facts.all(anna, past=True) == []
+
+
+async def test_other_facts_of_the_topic_are_not_forgotten_along(memory: Memory, anna: Scope) -> None:
+    nuts = (await memory.facts.learn(anna, Statement("Is allergic to nuts", topic="health/allergies"))).fact
+    await memory.facts.learn(anna, Statement("Is allergic to milk", topic="health/allergies"))
+
+    await memory.erasure.forget(anna, nuts.id)
+
+    assert [fact.text for fact in await memory.facts.all(anna)] == ["Is allergic to milk"]
+
+
+async def test_what_a_fact_without_a_topic_took_the_place_of_goes_with_it(memory: Memory, anna: Scope) -> None:
+    cat = (await memory.facts.learn(anna, Statement("Has a cat"))).fact
+    dog = (await memory.facts.learn(anna, Statement("Has a dog"), replaces=cat.id)).fact
+
+    await memory.erasure.forget(anna, dog.id)
+
+    assert await memory.facts.all(anna, past=True) == []
+    with pytest.raises(ForgottenError):
+        await memory.facts.learn(anna, Statement("Has a cat"))
 
 
 async def test_a_preference_is_forgotten_and_may_be_set_again(memory: Memory, anna: Scope) -> None:
@@ -162,7 +193,7 @@ async def test_what_another_process_corrects_meanwhile_is_kept_and_the_old_is_fo
     async with running(watched.as_table, now=clock) as again:
         await again.erasure.forget(anna, fact.id)
 
-    assert [known.text for known in await memory.facts.history(anna, CITY)] == ["Lives in Basel"]
+    assert [known.text for known in await memory.facts.history(anna, CITY)] == ["Ana lives in Basel"]
     with pytest.raises(ForgottenError):
         await memory.facts.learn(anna, BERN)
 

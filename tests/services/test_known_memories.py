@@ -9,6 +9,8 @@ from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys
 from mcp_memory_server.services import known_memories
 from mcp_memory_server.services.known_memories import KnownMemories
+from mcp_memory_server.wiring import running
+from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +33,7 @@ async def test_a_copy_is_used_while_nothing_changes_and_only_what_changed_is_rea
     third = await known.of(anna)
 
     assert second is first
-    assert (queries, watched.calls["query"], watched.calls["get_many"]) == (2, 2, 1)
+    assert (queries, watched.calls["query"], watched.calls["get_many"]) == (1, 1, 1)
     assert {row.text for row in third.rows} == {"Has a cat", "Has a dog"}
 
 
@@ -63,7 +65,7 @@ async def test_the_stamp_of_an_earlier_release_is_understood(
     memory: Memory, other_process: Memory, anna: Scope
 ) -> None:
     await memory.table.write(
-        [Put(keys.fact_key(anna, "pets", ""), {"text": "Has a cat"}), Update(keys.profile_key(anna), {"stamp": 1})]
+        [Put(keys.fact_key(anna, "0123456789ab"), {"text": "Has a cat"}), Update(keys.profile_key(anna), {"stamp": 1})]
     )
     assert await texts(memory, anna) == {"Has a cat"}
 
@@ -89,7 +91,24 @@ async def test_the_users_seen_last_are_kept_and_the_others_are_read_again(
     await known.of(users[0])
 
     assert kept == 0
-    assert watched.calls["query"] == 2
+    assert watched.calls["query"] == 1
+
+
+async def test_own_writes_that_nobody_asked_about_are_not_a_reason_to_read_everything_again(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await memory.facts.learn(anna, Statement("Has a cat"))
+    watched = WatchedTable(memory.table)
+
+    async with running(watched.as_table, now=clock) as again:
+        await again.facts.all(anna)
+        for number in range(30):
+            await again.facts.learn(anna, Statement(f"Knows person {number}"))
+        await again.facts.learn(anna, Statement("Has a dog", topic="pets"))
+        found = await again.facts.all(anna)
+
+    assert len(found) == 32
+    assert watched.calls["query"] == 1
 
 
 async def test_what_is_written_while_it_is_being_read_is_not_missed(memory: Memory, anna: Scope) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_memory_server.domain.items import Put
+from mcp_memory_server.domain.items import Key, Put
 from mcp_memory_server.domain.preferences import SetBy
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.memory import Memory
@@ -74,3 +74,31 @@ async def test_what_a_later_release_stored_survives_a_new_value(memory: Memory, 
     item = await memory.table.get(key)
     assert item is not None
     assert (item.body["value"], item.body["scope"]) == ("warm", ["mail"])
+
+
+async def test_a_key_in_another_case_is_that_of_the_same_preference_as_first_written(
+    memory: Memory, anna: Scope
+) -> None:
+    await memory.preferences.set(anna, "Tone", "brief")
+    change = await memory.preferences.set(anna, "TONE", "warm")
+
+    assert change.earlier is not None
+    assert (change.earlier.value, change.preference.key) == ("brief", "Tone")
+    assert await values(memory, anna) == {"Tone": ("warm", SetBy.USER)}
+
+
+async def test_keys_that_an_earlier_release_stored_in_several_cases_become_one(memory: Memory, anna: Scope) -> None:
+    for key, value in (("Tone", "brief"), ("TONE", "warm")):
+        await memory.table.put(Put(Key(keys.user_partition("anna"), f"PREF#{key}"), {"value": value}))
+
+    await memory.preferences.set(anna, "tone", "kind")
+
+    assert [value for value, _ in (await values(memory, anna)).values()] == ["kind"]
+
+
+async def test_a_preference_is_forgotten_by_its_key_in_any_case(memory: Memory, anna: Scope) -> None:
+    await memory.preferences.set(anna, "Tone", "brief")
+
+    await memory.erasure.forget(anna, "pref:tone")
+
+    assert await values(memory, anna) == {}

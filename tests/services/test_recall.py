@@ -12,6 +12,7 @@ from mcp_memory_server.domain.notes import NoteKind
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, NotFoundError, TooLargeError
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.schema import keys
 from mcp_memory_server.wiring import count_tokens
 from tests.clock import FakeClock
 
@@ -26,8 +27,9 @@ def texts(found: Recalled) -> list[str]:
 
 
 async def test_memories_of_every_kind_are_found(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Keeps a violin at home", topic="music"))
-    await memory.facts.learn(anna, Statement("Plays the violin badly", topic="music", source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana works for Violin Makers", topic="work/employer"))
+    guess = Statement("Ana works for Violin School", topic="work/employer", source=Source.INFERRED)
+    await memory.facts.learn(anna, guess)
     await memory.preferences.set(anna, "violin", "gut strings")
     await memory.notes.add(anna, NoteKind.FEEDBACK, "the violin answer was good")
 
@@ -65,15 +67,21 @@ async def test_what_another_process_forgot_is_not_found(memory: Memory, other_pr
     assert texts(await memory.recall.search(anna, "cat")) == []
 
 
-async def test_what_is_superseded_or_expired_is_not_found(memory: Memory, anna: Scope, clock: FakeClock) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
+async def test_what_is_past_its_time_is_found_and_says_so_and_what_expired_is_not_found(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
     await memory.facts.learn(anna, Statement("Lives in a hotel", permanence=Permanence.TRANSIENT))
+    await memory.facts.learn(anna, Statement("Lives in a tent", expires_at=clock() + DAY))
     await memory.recall.search(anna, "lives")
 
     clock.advance(14 * DAY)
 
-    assert texts(await memory.recall.search(anna, "lives")) == ["Lives in Basel"]
+    found = (await memory.recall.search(anna, "lives")).memories
+    assert {told.text: (told.past, told.until) for told in found} == {
+        "Ana lives in Basel": (False, None),
+        "Lives in a hotel": (True, "2026-03-15"),
+    }
 
 
 async def test_a_search_is_limited_to_a_topic_and_those_below(memory: Memory, anna: Scope) -> None:
@@ -87,7 +95,7 @@ async def test_a_search_is_limited_to_a_topic_and_those_below(memory: Memory, an
 
 
 async def test_an_unknown_topic_is_an_error_that_lists_the_known_ones(memory: Memory, anna: Scope) -> None:
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     await memory.facts.learn(anna, Statement("Works at the zoo", topic="work/employer"))
 
     with pytest.raises(NotFoundError, match=r"under the topic 'job'; the known topics are personal/, work/\."):
@@ -99,9 +107,9 @@ async def test_an_unknown_topic_of_an_empty_memory_says_so(memory: Memory, anna:
         await memory.recall.search(anna, "Bern", topic="job")
 
 
-async def test_the_same_answer_under_two_topics_is_found_under_both(memory: Memory, anna: Scope) -> None:
+async def test_what_an_earlier_release_stored_under_two_topics_is_found_under_both(memory: Memory, anna: Scope) -> None:
     for topic in ("likes/tea", "likes/coffee"):
-        await memory.facts.learn(anna, Statement("yes", topic=topic))
+        await memory.table.put(Put(keys.legacy_fact_key(anna, topic), {"text": "yes", "topic": topic}))
 
     found = [await memory.recall.search(anna, "yes", topic=topic) for topic in ("likes/tea", "likes/coffee")]
 
@@ -110,31 +118,31 @@ async def test_the_same_answer_under_two_topics_is_found_under_both(memory: Memo
 
 async def test_what_was_true_then_is_found(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     began = clock()
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     clock.advance(DAY)
-    await memory.facts.learn(anna, Statement("Lives in Basel", topic=CITY))
-    await memory.facts.learn(anna, Statement("Lives in Chur", topic=CITY, source=Source.INFERRED))
+    await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Chur", topic=CITY, source=Source.INFERRED))
     await memory.preferences.set(anna, "lives", "shown")
 
     then = await memory.recall.search(anna, "lives", as_of=began)
     now = await memory.recall.search(anna, "lives", as_of=clock(), topic="personal")
     before = await memory.recall.search(anna, "lives", as_of=began - DAY)
 
-    assert [(told.kind, told.text) for told in then.memories] == [(Kind.PAST, "Lives in Bern")]
-    assert texts(now) == ["Lives in Basel"]
-    assert (texts(before), before.status) == ([], Status.COMPLETE)
+    assert [(told.kind, told.text) for told in then.memories] == [(Kind.PAST, "Ana lives in Bern")]
+    assert texts(now) == ["Ana lives in Basel"]
+    assert [(told.text, told.learned_later) for told in before.memories] == [("Ana lives in Bern", True)]
 
 
 async def test_a_repetition_that_came_later_does_not_hide_what_was_true_before(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     began = clock()
-    await memory.facts.learn(anna, Statement("Lives in Bern"))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern"))
     clock.advance(DAY)
-    await memory.facts.learn(anna, Statement("Lives in Bern", topic=CITY))
+    await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
 
-    assert texts(await memory.recall.search(anna, "Bern", as_of=began)) == ["Lives in Bern"]
-    assert [fact.text for fact in await memory.facts.as_of(anna, began)] == ["Lives in Bern"]
+    assert texts(await memory.recall.search(anna, "Bern", as_of=began)) == ["Ana lives in Bern"]
+    assert [fact.text for fact in await memory.facts.as_of(anna, began)] == ["Ana lives in Bern"]
 
 
 @pytest.mark.parametrize("sk", ["FACT#city", "FACT?#city#1", "PREF#tone", "NOTE#feedback#1"])
@@ -150,7 +158,7 @@ async def test_a_row_that_cannot_be_read_makes_the_answer_partial(memory: Memory
     assert context.status is Status.PARTIAL
 
 
-async def test_history_that_cannot_be_read_makes_an_answer_about_the_past_partial(
+async def test_history_that_cannot_be_read_makes_an_answer_partial(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     await memory.facts.learn(anna, Statement("Has a cat"))
@@ -159,7 +167,7 @@ async def test_history_that_cannot_be_read_makes_an_answer_about_the_past_partia
     then, now = await memory.recall.search(anna, "cat", as_of=clock()), await memory.recall.search(anna, "cat")
 
     assert (then.status, texts(then)) == (Status.PARTIAL, ["Has a cat"])
-    assert now.status is Status.COMPLETE
+    assert now.status is Status.PARTIAL
 
 
 async def test_the_answer_keeps_its_budget_and_tells_how_much_is_left_out(memory: Memory, anna: Scope) -> None:

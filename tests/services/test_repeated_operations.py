@@ -11,8 +11,8 @@ from mcp_memory_server.memory import Memory
 pytestmark = pytest.mark.anyio
 
 CITY = "personal/location/city"
-BERN = Statement("Lives in Bern", topic=CITY)
-BASEL = Statement("Lives in Basel", topic=CITY)
+BERN = Statement("Ana lives in Bern", topic=CITY)
+BASEL = Statement("Ana lives in Basel", topic=CITY)
 
 
 async def test_a_repeated_statement_is_learned_once_and_answered_alike(memory: Memory, anna: Scope) -> None:
@@ -43,13 +43,13 @@ async def test_a_repeated_inference_is_one_candidate(memory: Memory, anna: Scope
 
 @pytest.mark.parametrize("topic", [None, "home"])
 async def test_a_repeated_replacement_is_no_error(memory: Memory, anna: Scope, topic: str | None) -> None:
-    old = (await memory.facts.learn(anna, Statement("Lives in Bern"))).fact
-    new = Statement("Lives in Basel", topic=topic)
+    old = (await memory.facts.learn(anna, Statement("Ana lives in Bern"))).fact
+    new = Statement("Ana lives in Basel", topic=topic)
     first = await memory.facts.learn(anna, new, replaces=old.id, operation_id="1")
     again = await memory.facts.learn(anna, new, replaces=old.id, operation_id="1")
 
     assert (again.outcome, again.fact) == (first.outcome, first.fact)
-    assert [fact.text for fact in await memory.facts.all(anna)] == ["Lives in Basel"]
+    assert [fact.text for fact in await memory.facts.all(anna)] == ["Ana lives in Basel"]
 
 
 async def test_a_late_repetition_does_not_undo_what_came_after_it(memory: Memory, anna: Scope) -> None:

@@ -5,7 +5,7 @@ beside the earlier fact: a second allergy, another pet. In doubt it is an additi
 fact and an addition hides nothing. These are rules of form; what nobody says in so many words is not found.
 """
 
-from mcp_memory_server.domain.supersession import changes, roles, unspaced, values
+from mcp_memory_server.domain.supersession import changes, fragments, roles, unspaced, values
 from mcp_memory_server.domain.supersession.reading import Reading, read, says_two_things
 from mcp_memory_server.domain.supersession.tags import Tag
 
@@ -44,8 +44,12 @@ def is_update(new: str, old: str, topic: str | None) -> bool:
     is_single = is_single_valued(topic)
     if unspaced.is_unspaced(new) or unspaced.is_unspaced(old):
         return unspaced.is_update(new, old, is_single=is_single)
-    later, earlier = read(new), read(old)
-    if later is None or earlier is None or later.language != earlier.language or later.pieces == earlier.pieces:
+    later, earlier = _read(new), _read(old)
+    if later is None or earlier is None or later.pieces == earlier.pieces:
+        return False
+    if is_single and fragments.is_another_value(later, earlier, _leaf(topic)):
+        return True
+    if later.language != earlier.language:
         return False
     if later.tags & _NEVER_AN_UPDATE or earlier.tags & _NEVER_UPDATED:
         return False
@@ -59,8 +63,18 @@ def is_single_valued(topic: str | None) -> bool:
     """Tell whether the last part of the topic names what has one value at a time."""
     if topic is None:
         return False
-    leaf = topic.rsplit("/", 1)[-1].strip().lower()
+    leaf = _leaf(topic)
     return leaf.replace("_", " ").replace("-", " ") in SINGLE_VALUED or leaf in SINGLE_VALUED
+
+
+def _leaf(topic: str | None) -> str:
+    return (topic or "").rsplit("/", 1)[-1].strip().lower()
+
+
+def _read(text: str) -> Reading | None:
+    reading = read(text)
+    completed = text if reading is None else fragments.with_subject(text, reading)
+    return reading if completed == text else read(completed)
 
 
 def _is_over(new: Reading, old: Reading) -> bool:

@@ -164,8 +164,17 @@ def test_the_five_tools_answer(plugin: MemoryPlugin) -> None:
     assert "Ana works at Acme." in answers[1]
     assert '"removed": 1' in answers[3]
     assert '"error": "not_found"' in answers[4]
-    assert "ISO date" in answers[5]
+    assert "a date like 2026-03-02" in answers[5]
     assert plugin.status()["tools"]["forget"]["circuit"]["failures"] == 0
+
+
+def test_an_agent_that_invents_an_argument_is_refused_with_the_names_of_those_there_are(plugin: MemoryPlugin) -> None:
+    agent = agent_with(plugin, call("recall", query="Where does Ana work?", user_id="ben"), "Done.")
+
+    agent("Where does Ana work?")
+
+    (answer,) = [seen.text for seen in model_of(agent).seen[1:]]
+    assert "there is no argument 'user_id'. The arguments are: query, max_tokens" in answer
 
 
 def test_an_agent_can_do_without_the_tools(shared: SharedMemory) -> None:
