@@ -10,9 +10,9 @@ from mcp_memory_server.domain.aspects import aspects_of
 from mcp_memory_server.domain.documents import Match
 from mcp_memory_server.domain.likelihood import Likelihood, likelihood
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, is_past, under_topic
+from mcp_memory_server.domain.overview import best_first
 from mcp_memory_server.domain.past_values import after_their_successors
 from mcp_memory_server.domain.question_forms import without_owner
-from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.text import checked_text
@@ -277,7 +277,7 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     memory, *others = same
     # Whoever changed one of them since has said something else.
     again = [other for other in others if other.text == memory.text]
-    label = likelihood(match.probability)
+    label = None if match.is_context else likelihood(match.probability)
     if not asked.explain:
         return told(memory, asked.now, None, again, label, as_of=asked.as_of)
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
