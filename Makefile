@@ -46,11 +46,12 @@ bench-plugins: engines ## Measure breakers, the state that agents share, and wha
 bench-dax: engines ## Measure a day of 1,000 users behind DAX, on the cluster of the tests
 	$(PYTHON) -m tests.bench.dax
 
-bench-recall: $(READY) ## Measure what recall finds: conversations and short facts beside the repository
-	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum --nonsense --categories --tool --sizes 5 50 500 5000
+bench-recall: $(READY) ## Measure what recall finds, in the data beside the repository, and renew docs/recall.md
+	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum --nonsense --categories --tool --sizes 5 50 500 5000 --write
+	$(PYTHON) -m tests.bench.recall.life --write
 
 bench-sizes: $(READY) ## Measure recall with 10,000 and 100,000 memories, over stdio and in process
-	$(PYTHON) -m tests.bench.recall.sizes
+	$(PYTHON) -m tests.bench.recall.sizes --write
 
 engines: $(READY) ## Install the engines that tests run against into .engines
 	@# Without one its tests are skipped, or fail where CI is set: that is for the tests to say.

@@ -61,8 +61,8 @@ def rows(name: str, times: Mapping[str, list[float]]) -> list[dict[str, Cell]]:
 
 @contextmanager
 def without_onnxruntime(folder: Path) -> Iterator[dict[str, str]]:
-    """Yield the environment of a server in which onnxruntime cannot be imported, as if it were not installed."""
-    (folder / "onnxruntime.py").write_text('raise ModuleNotFoundError("left out", name="onnxruntime")\n')
+    """Yield the environment of a server that does not find onnxruntime, as if it were not installed."""
+    (folder / "sitecustomize.py").write_text('import sys\n\nsys.modules["onnxruntime"] = None\n', encoding="utf-8")
     yield {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
 
 

@@ -39,7 +39,7 @@ def record(sections: Iterable[Section]) -> None:
     known = recorded() | {section.name: section for section in sections if section.tables}
     FIGURES.parent.mkdir(parents=True, exist_ok=True)
     FIGURES.write_text(json.dumps([_to_json(one) for one in known.values()], ensure_ascii=False, indent=1) + "\n")
-    write_page(known)
+    write_page(recorded())  # rounded, as whoever renders the page later reads them
 
 
 def recorded() -> dict[str, Section]:

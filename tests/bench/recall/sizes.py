@@ -6,6 +6,7 @@ build when a server starts anew; how much memory it takes; many users in one pro
 
 import argparse
 import asyncio
+import os
 import random
 import shlex
 import statistics
@@ -45,7 +46,8 @@ async def main() -> None:
                         environment = {**dict(options.set), **(numpy_alone if library == "numpy" else {})}
                         times = await measure_tools(table, memories, environment)
                     over_stdio += rows(f"{memories:,} {kind}, {library}", times)
-    tables = [Figures("milliseconds over stdio", over_stdio), Figures("in process", in_process)]
+    load = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the end"
+    tables = [Figures("milliseconds over stdio", over_stdio, [load]), Figures("milliseconds in process", in_process)]
     for figures in tables:
         print_figures(figures)
     if options.users:
