@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from mcp_memory_server.domain.facts import Fact, Standing
 from mcp_memory_server.domain.mentions import is_covered
 from mcp_memory_server.domain.summaries import Lesson
-from mcp_memory_server.domain.supersession import is_update
+from mcp_memory_server.domain.supersession import is_single_valued, is_update
 from mcp_memory_server.domain.topics import same_topic
 from mcp_memory_server.domain.ulids import moment_of
 
@@ -20,6 +20,5 @@ def _is_known(lesson: Lesson, facts: Sequence[Fact]) -> bool:
     if is_covered(lesson.text, (fact.text for fact in facts)):
         return True
     newer = (fact for fact in facts if fact.said_at > moment_of(lesson.turn_id))
-    return any(
-        same_topic(fact.topic, lesson.topic) and is_update(lesson.text, fact.text, lesson.topic) for fact in newer
-    )
+    rivals = (fact for fact in newer if same_topic(fact.topic, lesson.topic))
+    return any(is_single_valued(lesson.topic) or is_update(lesson.text, fact.text, lesson.topic) for fact in rivals)

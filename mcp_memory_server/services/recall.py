@@ -277,7 +277,7 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     memory, *others = same
     # Whoever changed one of them since has said something else.
     again = [other for other in others if other.text == memory.text]
-    label = likelihood(match.probability)
+    label = None if match.is_context else likelihood(match.probability)
     if not asked.explain:
         return told(memory, asked.now, None, again, label, as_of=asked.as_of)
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from mcp_memory_server.domain.documents import Match, Prior
+from mcp_memory_server.domain.exchanges import Conversations, Spoken, spoken_as, with_exchanges
 from mcp_memory_server.domain.facts_then import true_then
 from mcp_memory_server.domain.items import Key
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
@@ -72,6 +73,7 @@ class TurnNote:
 
     at: datetime
     importance: float
+    spoken: Spoken
 
 
 class Searchable:
@@ -128,7 +130,9 @@ class Searchable:
             for document_id, memory in memories:
                 self._standings[document_id] = standing(memory, today)
                 if memory.kind is Kind.TURN:
-                    self.turns[document_id] = TurnNote(memory.said_at, memory.importance)
+                    self.turns[document_id] = TurnNote(
+                        memory.said_at, memory.importance, spoken_as(memory.speaker, memory.text)
+                    )
                 if for_good:
                     self.guests.pop(document_id, None)
 
@@ -230,14 +234,24 @@ class Searchable:
         only: Callable[["Searchable"], Collection[str]] | None = None,
         explain: bool = False,
     ) -> tuple[list[Match], Known]:
-        """Return what answers one of the questions, best first, and the memories that it refers to."""
+        """Return what answers one of the questions, best first, with what belongs to it in its conversation.
+
+        The second is the memories that it refers to.
+        """
         with self.lock:
             prior = self._prior(asked_at, times_told)
             chosen = None if only is None else only(self)
             found = self.index.search(
                 questions, asked_at=asked_at, limit=limit, only=chosen, prior=prior, explain=explain
             )
-            return found, self.known
+            return with_exchanges(found, self._conversations(chosen)), self.known
+
+    def _conversations(self, only: Collection[str] | None) -> Conversations:
+        def spoken(document_id: str) -> Spoken | None:
+            note = self.turns.get(document_id)
+            return None if note is None else note.spoken
+
+        return Conversations(self.index.beside, spoken, lambda document_id: only is None or document_id in only)
 
     def alike(self, document_id: str, limit: int) -> list[tuple[KnownMemory, float]]:
         """Return the memories that are closest in meaning to this one, closest first, each with its cosine."""

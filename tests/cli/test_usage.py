@@ -27,12 +27,15 @@ WRONG: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "a port in words": (["serve", "--http", "--port", "http"], ("--port", "'http'")),
     "a confidence in words": (["remember", "x", "--confidence", "high"], ("--confidence", "'high'")),
     "more than certain": (["remember", "x", "--confidence", "2"], ("confidence", "at most 1", "2.0")),
-    "an unknown source": (["remember", "x", "--source", "god"], ("'god'", "user_stated, confirmed, inferred")),
+    "an unknown source": (
+        ["remember", "x", "--source", "god"],
+        ("'god'", "user_stated, confirmed, imported, inferred"),
+    ),
     "too little room": (["recall", "x", "--max-tokens", "1"], ("max_tokens", "50 to 20,000")),
     "no date": (["recall", "x", "--as-of", "soon"], ("as_of", "2026-03-02")),
     "a blank fact": (["remember", " "], ("fact", "blank")),
     "a key without a value": (["preferences", "tone"], ("'tone'", "preferences KEY VALUE")),
-    "history of everything": (["facts", "--history"], ("--history", "topic")),
+    "a fact to end without its id": (["end"], ("id", "end --help")),
     "a table of another kind": (["facts", "--table", "mysql://host"], ("--table", "sqlite:///path", "'mysql'")),
     "a nameless user": (["facts", "--user", ""], ("1 to 128 bytes",)),
 }
