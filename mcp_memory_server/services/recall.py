@@ -119,7 +119,8 @@ class Recall:
         if not asked_words(question) and as_of is None:
             return self._best_of_everything(asked, known)
         texts = [question, *aspects_of(question)]
-        vectors = await self._embeddings.of_questions([without_owner(text) for text in texts])
+        asked_texts = [without_owner(text) for text in texts]
+        vectors = await self._embeddings.of_questions(asked_texts, with_fine=bool(known.by_key))
         # No conversation has a topic.
         near = vectors[0].coarse if below is None else None
         searchable, missing = await self._nearby.searchable(scope, known, talks, near)

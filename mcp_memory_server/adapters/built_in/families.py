@@ -53,7 +53,7 @@ class Family:
 
 
 TURN = Family(
-    words=1.0, coarse=1.0, fine=0.0, usual_mean=0.4, usual_spread=0.25, relative=0.56, slope=5.4, bias=-3.7, prior=0.5
+    words=1.0, coarse=1.0, fine=0.0, usual_mean=0.4, usual_spread=0.25, relative=0.56, slope=5.4, bias=-3.7, prior=2.0
 )
 """A turn of a conversation: it also borrows from its neighbours, its speaker, its session and its time."""
 FACT = Family(
