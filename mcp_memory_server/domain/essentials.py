@@ -89,7 +89,7 @@ _OTHERS_TOPICS = _set("family familie familia família famille famiglia 家族 �
 
 # Whole words and beginnings of words. A trailing * marks a beginning; the longest has seven letters.
 _REACTION = _set(
-    "allerg* alerg* anaphyl* anafil* epipen intoleran* intoléran* intolle* unvertr* coeliac* celiac* "
+    "allerg* alerg* alérg* anaphyl* anafil* epipen intoleran* intoléran* intolle* unvertr* coeliac* celiac* "
     "zöliak* celíac* celiaqu* celíaq* coeliaq* cœliaq* celiac* celiach* lactose laktose lattosio gluten* "
     "urticaria hives nesselsucht"
 )
@@ -135,7 +135,7 @@ _NAME_FORM = re.compile(
 )
 _NAME_SIGNS = ("ユーザーの名前", "本名は", "用户叫", "用户的名字", "用户姓名", "生まれ", "出生于")
 _NAME_HINTS = _set(
-    "turns name called goes heißt llama chama appelle chiama born birthday geboren nació nasceu née né "
+    "turns name called goes heisst llama chama appelle chiama born birthday geboren nació nasceu née né "
     "nata nato prefers"
 )
 _HOME_FORM = re.compile(
@@ -272,25 +272,29 @@ def _person(said: _Said) -> Essential | None:
     for kind in (Essential.NAME, Essential.HOME, Essential.WORK, Essential.HOUSEHOLD):
         if said.has_topic(kind):
             return kind
-    if not said.is_about_others(_TOPICS_OF_OUTSIDERS):
-        for kind, hints, form, marks in _FORMS:
-            is_said = (not hints.isdisjoint(said.words) and form.search(said.text)) or _any(marks, said.signs)
-            if is_said and (kind is Essential.NAME or _is_told_of_the_user(said, hints)):
-                return kind
+    for kind, hints, form, marks in _FORMS:
+        is_said = (not hints.isdisjoint(said.words) and form.search(said.text)) or _any(marks, said.signs)
+        if is_said and _is_told_of_the_user(said, kind, hints):
+            return kind
     if _is_household(said):
         return Essential.HOUSEHOLD
     return next((kind for kind in (Essential.HOME_MORE, Essential.WORK_MORE) if said.has_topic(kind)), None)
 
 
-def _is_told_of_the_user(said: _Said, hints: frozenset[str]) -> bool:
+def _is_told_of_the_user(said: _Said, kind: Essential, hints: frozenset[str]) -> bool:
     """Tell whether the sentence says so of the user at its beginning, not of somebody whom it comes to later."""
-    if said.signs:
-        return True
-    return _POSSESSIVES.isdisjoint(said.words[:2]) and not hints.isdisjoint(said.words[: WORDS_OF_A_SUBJECT + 3])
+    if said.signs or kind is Essential.NAME:
+        return not said.is_about_others(_TOPICS_OF_OUTSIDERS)
+    place = next(place for place, word in enumerate(said.words) if word in hints)
+    before = said.words[:place]
+    is_of_others = not (_OTHERS.isdisjoint(before) and _TOPICS_OF_OUTSIDERS.isdisjoint(said.parts))
+    return place <= WORDS_OF_A_SUBJECT and not is_of_others and _POSSESSIVES.isdisjoint(before[:2])
 
 
 def _is_household(said: _Said) -> bool:
-    if not _HOUSEHOLD.isdisjoint(said.words[:WORDS_OF_A_SUBJECT]):
+    # "Son" is French for "his", too.
+    first = 1 if said.words[:1] and said.words[0] in _POSSESSIVES else 0
+    if not _HOUSEHOLD.isdisjoint(said.words[first:WORDS_OF_A_SUBJECT]):
         return True
     beginning = said.signs[:SIGNS_OF_A_SUBJECT]
     return _any(_HOUSEHOLD_SIGNS, beginning) and not _any(_NOT_HOUSEHOLD_SIGNS, beginning)

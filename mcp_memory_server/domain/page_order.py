@@ -20,6 +20,7 @@ MOST_CHANGES = 8
 MOST_IN_ONE_GO = 30
 """What was saved in one go is told as what was last, unless it was more: then somebody imported it."""
 MOST_UPCOMING = 12
+MOST_OLDEST = 4
 PLACES_OF_A_SECTION = 40
 """So many of each section take turns. A section of more is rare, and the rest of it comes by its worth."""
 
@@ -127,7 +128,7 @@ class _Shelves:
         """Yield the best of each thing that says who the user is, then the second of each."""
         home = self._best(Essential.HOME) or self._oldest(Essential.HOME_MORE)
         work = self._best(Essential.WORK) or self._oldest(Essential.WORK_MORE)
-        in_turns = zip_longest(self._best(Essential.NAME), home, work, self._best(Essential.HOUSEHOLD))
+        in_turns = zip_longest(self._best(Essential.NAME), home, work, self._oldest(Essential.HOUSEHOLD))
         return (Entry(Section.PERSON, memory) for some in in_turns for memory in some if memory is not None)
 
     def safety(self, near: frozenset[str]) -> Iterator[Entry]:
@@ -176,5 +177,5 @@ class _Shelves:
         return [self._rows[sk] for sk in islice(self._overview.best(*shelves), PLACES_OF_A_SECTION)]
 
     def _oldest(self, shelf: Essential) -> list[KnownMemory]:
-        # What was said first under a wide topic tells most about it.
-        return sorted(self._best(shelf), key=lambda memory: memory.since)[:2]
+        # What was said first of a wide subject tells most about it.
+        return sorted(self._best(shelf), key=lambda memory: memory.since)[:MOST_OLDEST]
