@@ -16,6 +16,9 @@ from mcp_memory_server.adapters.built_in.columns import Numbers
 
 PRIOR_DOCUMENTS = 10
 """The usual mean and spread of a family count as much as the scores of so many documents: a store may hold five."""
+TAIL = 0.9
+"""The best of n unrelated documents lies about so many spreads times the logarithm of n above the mean: high scores are
+rare, but not as rare as those of a normal distribution."""
 MOST_ABOVE_USUAL = 3.0
 """A mean is not taken to lie more than so many spreads above the usual one: of 40 books that are all asked for, each is
 an answer, although none of them stands out."""
@@ -45,7 +48,7 @@ class Family:
         mean = (float(scores.sum()) + PRIOR_DOCUMENTS * self.usual_mean) / counted
         squares = float(np.square(scores - mean).sum()) + PRIOR_DOCUMENTS * self.usual_spread**2
         mean = min(mean, self.usual_mean + MOST_ABOVE_USUAL * self.usual_spread)
-        return mean + math.sqrt(squares / counted) * math.sqrt(2 * math.log(size + 1))
+        return mean + math.sqrt(squares / counted) * TAIL * math.log(size + 1)
 
     def evidence(self, scores: Numbers, chance: float) -> Numbers:
         """Return the logarithm of the odds that documents with these scores answer."""
@@ -53,15 +56,15 @@ class Family:
 
 
 TURN = Family(
-    words=1.0, coarse=1.0, fine=0.0, usual_mean=0.4, usual_spread=0.25, relative=0.56, slope=5.4, bias=-3.7, prior=2.0
+    words=1.0, coarse=1.0, fine=0.0, usual_mean=0.4, usual_spread=0.25, relative=0.35, slope=5.4, bias=-4.3, prior=2.0
 )
 """A turn of a conversation: it also borrows from its neighbours, its speaker, its session and its time."""
 FACT = Family(
-    words=0.7, coarse=1.0, fine=0.0, usual_mean=0.02, usual_spread=0.1, relative=1.0, slope=10.0, bias=-0.9, prior=0.1
+    words=0.7, coarse=1.0, fine=0.0, usual_mean=0.02, usual_spread=0.1, relative=1.0, slope=8.5, bias=-0.6, prior=0.1
 )
 """A memory of its own that has no fine vector yet, or cannot have one."""
 FINE_FACT = Family(
-    words=0.15, coarse=0.4, fine=1.0, usual_mean=0.12, usual_spread=0.1, relative=1.0, slope=17.0, bias=0.0, prior=0.1
+    words=0.15, coarse=0.4, fine=1.0, usual_mean=0.12, usual_spread=0.1, relative=1.0, slope=14.0, bias=0.5, prior=0.1
 )
 """A memory of its own with a fine vector. Its meaning says most; words and the coarse vector add to it."""
 
