@@ -16,7 +16,7 @@ DEAD_LETTER_FORMS = "sqlite: (in the file of the outbox) or sqs://queue?region=e
 SUMMARIZER_FORMS = "built-in, anthropic:claude-haiku-5-5, bedrock://MODEL_ID?region=eu-west-1 or none"
 
 EMBEDDING_FORMS = (
-    "built-in, none, model2vec:///path/to/folder, onnx:///path/to/folder or "
+    "built-in, static, none, model2vec:///path/to/folder, onnx:///path/to/folder or "
     "bedrock://amazon.titan-embed-text-v2:0?region=eu-west-1"
 )
 
@@ -83,7 +83,9 @@ class SqsQueue:
 
 @dataclass(frozen=True)
 class BuiltInModel:
-    """The small model that ships with the package."""
+    """The models that ship with the package: the small one alone, or also the fine one for short memories."""
+
+    has_fine: bool = True
 
 
 @dataclass(frozen=True)
@@ -197,8 +199,10 @@ def parse_embeddings(text: str) -> BuiltInModel | ModelFolder | BedrockModel | N
     Raises:
         ValueError: It has none of the known forms. The message shows them.
     """
-    if text in ("built-in", "none"):
-        return BuiltInModel() if text == "built-in" else Nowhere()
+    if text in ("built-in", "static"):
+        return BuiltInModel(has_fine=text == "built-in")
+    if text == "none":
+        return Nowhere()
     if text.startswith("bedrock://"):
         return _bedrock(text)
     # Not by the address's own scheme: one with a digit before the colon would be read as a host and its port.

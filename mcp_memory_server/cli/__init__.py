@@ -1,17 +1,23 @@
 """The command line: what a person or a script can do with the memory."""
 
+import argparse
 import asyncio
+import json
 import logging
 import os
 import sys
 from collections.abc import Sequence
 
 from mcp_memory_server.cli.parser import build_parser, settings_from
-from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, MemoryServerError
+from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, MemoryServerError, NotFoundError
 
 WRONG_USAGE = 2
 FAILED = 1
 INTERRUPTED = 130
+
+
+class NothingSavedYetError(NotFoundError):
+    """The default file does not exist: nobody has saved anything yet."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,10 +37,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         print(f"mcp-memory-server: {error.strerror or type(error).__name__}", file=sys.stderr)
         return FAILED
+    except NothingSavedYetError as error:
+        return _tell_nothing(error, parsed)
     except MemoryServerError as error:
         print(f"mcp-memory-server: {error}", file=sys.stderr)
         return WRONG_USAGE if isinstance(error, InvalidRequestError | ConfigurationError) else FAILED
     return code
+
+
+def _tell_nothing(error: NothingSavedYetError, parsed: argparse.Namespace) -> int:
+    """Say that nothing is saved yet: to a command that lists, that is an answer; to any other, an error."""
+    nothing = getattr(parsed, "nothing", None)
+    if nothing is None:
+        print(f"mcp-memory-server: {error}", file=sys.stderr)
+        return FAILED
+    print(error, file=sys.stderr)
+    if parsed.json:
+        print(json.dumps(nothing))
+    return 0
 
 
 def _drop_output() -> None:

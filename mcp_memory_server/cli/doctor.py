@@ -5,9 +5,10 @@ import platform
 import secrets
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 from mcp_memory_server.addresses import (
     LocalFile,
@@ -18,6 +19,7 @@ from mcp_memory_server.addresses import (
     parse_table,
     parse_vector_index,
 )
+from mcp_memory_server.cli.existing import HOW_IT_IS_MADE, is_default, may_be_made, missing_file
 from mcp_memory_server.cli.printing import print_json
 from mcp_memory_server.domain.facts import Statement
 from mcp_memory_server.domain.scope import Scope
@@ -43,6 +45,8 @@ class Finding:
 async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     """Check settings, engine and permissions, and try a memory. 0 if all is well, 1 if something is not."""
     findings = [_versions(), _settings(settings)]
+    if (missing := missing_file(settings)) is not None:
+        return _report([*findings, _missing(missing)], parsed)
     try:
         async with open_memory(settings) as memory:
             findings.append(await _timed("probe", lambda: _probe(memory)))
@@ -54,6 +58,10 @@ async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
             findings += await _vector_index(settings)
     except MemoryServerError as error:
         findings.append(Finding("table", ok=False, found=str(error), advice=_advice(error)))
+    return _report(findings, parsed)
+
+
+def _report(findings: Sequence[Finding], parsed: argparse.Namespace) -> int:
     well = all(finding.ok for finding in findings)
     if parsed.json:
         print_json({"ok": well, "checks": [vars(finding) for finding in findings]})
@@ -74,6 +82,17 @@ def _versions() -> Finding:
         f"SQLite {sqlite3.sqlite_version}",
     ]
     return Finding("versions", ok=True, found=", ".join(parts))
+
+
+def _missing(path: Path) -> Finding:
+    """Tell of a file that does not exist yet, which is nothing wrong unless somebody named it."""
+    found = f"there is no memory file at {str(path)!r} yet, so no memory was tried"
+    if not may_be_made(path):
+        advice = "its folder cannot be written to; set MCP_MEMORY_TABLE=sqlite:///path/to/file to one that can"
+        return Finding("table", ok=False, found=found, advice=advice)
+    if is_default(path):
+        return Finding("table", ok=True, found=found, advice=HOW_IT_IS_MADE)
+    return Finding("table", ok=False, found=found, advice=f"check MCP_MEMORY_TABLE or --table. {HOW_IT_IS_MADE}")
 
 
 def _settings(settings: Settings) -> Finding:

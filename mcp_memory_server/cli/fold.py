@@ -2,16 +2,16 @@
 
 import argparse
 
+from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import ProgressLine, print_json
 from mcp_memory_server.domain.summaries import LIFE
 from mcp_memory_server.settings import Settings
-from mcp_memory_server.wiring import open_memory
 
 
 async def fold(parsed: argparse.Namespace, settings: Settings) -> int:
     """Do what a server does in the background, now. Interrupting it is harmless; so is running it twice."""
     progress = ProgressLine("folded")
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         finished = await memory.care.finish_due(back=LIFE)
         folded = await memory.care.fold_due(lambda done: progress.show(done.summaries))
     progress.finish()

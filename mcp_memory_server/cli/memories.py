@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import print_json, print_table, say
 from mcp_memory_server.domain.answers import Recollection
 from mcp_memory_server.domain.fact_dates import first_day, last_day
@@ -19,7 +20,7 @@ from mcp_memory_server.wiring import open_memory, utc_now
 async def facts(parsed: argparse.Namespace, settings: Settings) -> int:
     """List facts."""
     topic = None if parsed.topic is None else parsed.topic.removesuffix("/")
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         if parsed.history:
             found = await _history(memory, settings.scope(), topic)
         else:
@@ -47,7 +48,8 @@ async def preferences(parsed: argparse.Namespace, settings: Settings) -> int:
     """List preferences, or set one."""
     if parsed.key is not None and parsed.value is None:
         raise InvalidRequestError(f"what should {parsed.key!r} be? Usage: mcp-memory-server preferences KEY VALUE")
-    async with open_memory(settings) as memory:
+    opened = open_existing(settings) if parsed.key is None else open_memory(settings)
+    async with opened as memory:
         if parsed.key is not None:
             change = await memory.preferences.set(settings.scope(), parsed.key, parsed.value)
             say("saved" + (f" (before: {change.earlier.value})" if change.earlier else ""))
@@ -63,7 +65,7 @@ async def preferences(parsed: argparse.Namespace, settings: Settings) -> int:
 async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
     """Search what is known."""
     as_of = None if parsed.as_of is None else moment_from(parsed.as_of)
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         found = await memory.recall.search(
             settings.scope(),
             parsed.query,
@@ -124,7 +126,7 @@ async def remember(parsed: argparse.Namespace, settings: Settings) -> int:
 async def end(parsed: argparse.Namespace, settings: Settings) -> int:
     """Note that a fact is true no longer."""
     until = None if parsed.until is None else last_day("--until", parsed.until)
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         fact = await memory.facts.end(settings.scope(), parsed.id, until)
     if parsed.json:
         print_json(_fact_values(fact))
@@ -135,7 +137,7 @@ async def end(parsed: argparse.Namespace, settings: Settings) -> int:
 
 async def forget(parsed: argparse.Namespace, settings: Settings) -> int:
     """Delete a memory for good."""
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         forgotten = await memory.erasure.forget(settings.scope(), parsed.id)
     if parsed.json:
         values = {"text": forgotten.text, "removed": forgotten.removed, "earlier_versions": forgotten.earlier_versions}

@@ -76,10 +76,10 @@ def build_parser() -> argparse.ArgumentParser:
     redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table would not take")
     redrive.add_argument("--list", action="store_true", help="only show them")
     redrive.add_argument("--limit", type=int, default=100, help="how many to show (default: %(default)s)")
-    _json(redrive)
+    _json(redrive, nothing={"count": 0, "letters": []})
 
     fold = _command(commands, "fold", "fold", "fold", "sum up sessions that are over, and fold old summaries")
-    _json(fold)
+    _json(fold, nothing={"sessions": 0, "users": 0, "summaries": 0})
 
     tables = commands.add_parser("tables", help="make, describe or delete the DynamoDB table")
     actions = tables.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -108,12 +108,12 @@ def _add_memory_commands(commands: Any) -> None:
     facts = _command(commands, "facts", "memories", "facts", "list what is known, all of it or below a topic")
     facts.add_argument("topic", nargs="?", help="for example personal/; with --history a single topic, or an id")
     facts.add_argument("--history", action="store_true", help="also what was true before")
-    _json(facts)
+    _json(facts, nothing=[])
 
     preferences = _command(commands, "preferences", "memories", "preferences", "list all preferences, or set one")
     preferences.add_argument("key", nargs="?", help="the preference to set")
     preferences.add_argument("value", nargs="?", help="its new value")
-    _json(preferences)
+    _json(preferences, nothing=[])
 
     recall = _command(commands, "recall", "memories", "recall", "search what is known")
     recall.add_argument("query", help="a question, or words to look for")
@@ -122,7 +122,7 @@ def _add_memory_commands(commands: Any) -> None:
     recall.add_argument("--as-of", metavar="DATE", help="what was true then, for example 2026-03-02")
     recall.add_argument("--explain", action="store_true", help="show what each score is made of")
     recall.add_argument("--cursor", help="go on where an earlier answer to the same question ended")
-    _json(recall)
+    _json(recall, nothing={"status": "complete", "memories": []})
 
     remember = _command(commands, "remember", "memories", "remember", "save a fact")
     remember.add_argument("fact", help="one self-contained sentence")
@@ -188,8 +188,10 @@ def _lazily(module: str, function: str) -> Command:
     return run
 
 
-def _json(parser: argparse.ArgumentParser) -> None:
+def _json(parser: argparse.ArgumentParser, *, nothing: Any = None) -> None:
+    """Let the command print JSON; ``nothing`` is what it prints while nothing was ever saved."""
     parser.add_argument("--json", action="store_true", help="print JSON for programs instead of a table")
+    parser.set_defaults(nothing=nothing)
 
 
 def _port(text: str) -> int:

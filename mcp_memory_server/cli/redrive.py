@@ -3,16 +3,16 @@
 import argparse
 
 from mcp_memory_server.cli import FAILED
+from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import ProgressLine, print_json, print_table, say
 from mcp_memory_server.domain.queued_turns import DeadLetter
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
-from mcp_memory_server.wiring import open_memory
 
 
 async def redrive(parsed: argparse.Namespace, settings: Settings) -> int:
     """List the dead letters, or replay them. 0 if none is left, 1 if the table refused one again."""
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         return await (_list(memory, parsed) if parsed.list else _replay(memory, parsed))
 
 

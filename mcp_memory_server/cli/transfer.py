@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import ProgressLine, confirmed, interruptible, print_json, say
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.transcripts import TranscribedTurn, transcript_from
@@ -23,7 +24,7 @@ async def export(parsed: argparse.Namespace, settings: Settings) -> int:
     """Write everything of the user as JSON Lines."""
     progress, count = ProgressLine("exported"), 0
     with _writing(parsed.file, force=parsed.force) as file:
-        async with open_memory(settings) as memory:
+        async with open_existing(settings) as memory:
             async for line in memory.archive.export(settings.scope()):
                 file.write(line + "\n")
                 count += 1
@@ -72,7 +73,7 @@ async def forget_user(parsed: argparse.Namespace, settings: Settings) -> int:
         f"This deletes everything that is known about {parsed.name!r}, for good. Type the name to go on:", parsed.name
     ):
         raise InvalidRequestError("nothing was deleted: type the user's name when asked, or pass --yes")
-    async with open_memory(settings) as memory:
+    async with open_existing(settings) as memory:
         await memory.tool_log.drain()
         removed = await memory.erasure.forget_user(scope, progress.show)
     progress.finish()

@@ -29,7 +29,7 @@ MOST_AGAIN = 3
 TOKENS_A_JOINT = 1
 """Memories are counted apart. Where they meet in the reply, it takes no more tokens than these on top."""
 
-NEAREST_ONLY = "none is likely: these are only the nearest"
+NEAREST_ONLY = "only the nearest"
 
 Count = Callable[[str], int]
 
@@ -92,7 +92,7 @@ class Recollection:
             "id": self.id,
             "match": None if self.match is None else self.match.value,
             "text": self.text,
-            "kind": None if self.kind in (Kind.FACT, Kind.PAST) else self.kind.value,
+            "kind": None if self.kind in (Kind.FACT, Kind.PAST, Kind.TURN) else self.kind.value,
             "topic": self.topic,
             "past": self.past or None,
             "by": self.by,

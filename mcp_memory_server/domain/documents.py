@@ -63,10 +63,12 @@ Prior: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
 class Match:
     """A document that was found, with the probability that it answers, and the parts of its score if wanted.
 
-    ``also`` are other documents, the best first, that were said in the same words by the same one at other times.
+    ``also`` are other documents, the best first, that were said in the same words by the same one at other times. What
+    ``is_context`` was not found itself: it stands beside something that was, and has no probability of its own.
     """
 
     id: str
     probability: float
     parts: Mapping[str, float]
     also: tuple[str, ...] = ()
+    is_context: bool = False

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mcp_memory_server.domain.answers import SMALLEST_BUDGET, reply_text
-from mcp_memory_server.domain.context import NOTHING_KNOWN, TITLE, ContextPage
+from mcp_memory_server.domain.context import ContextPage
 from mcp_memory_server.domain.mentions import is_stale
 from mcp_memory_server.domain.summaries import Level, Summary, open_questions
 from mcp_memory_server.domain.text import one_line, shortened
@@ -33,21 +33,27 @@ class HandOff:
 
     summaries: Sequence[Summary] = ()
 
+    def last_said(self, session_id: str | None, now: datetime) -> datetime | None:
+        """Return until when the last conversation went that is told of, None if there is none."""
+        return max((one.until for one in self._told_to(session_id, now)), default=None)
+
     def told(self, session_id: str | None, now: datetime, count: Callable[[str], int], room: int) -> str:
-        """Return the section that a page begins with, in so many tokens; "" if there is nothing to tell.
+        """Return the section of a page, in so many tokens; "" if there is nothing to tell.
 
         The running session is not told of itself.
         """
-        living = [one for one in self.summaries if one.expires_at is None or now < one.expires_at]
-        before = [one for one in living if one.level is not Level.SESSION or one.id != session_id]
         lines: list[str] = []
-        for line in _lines(before, now):
+        for line in _lines(self._told_to(session_id, now), now):
             cost = count(line) + 1
             if cost > room:
                 break
             lines.append(line)
             room -= cost
         return "\n".join(lines) if len(lines) > 1 else ""
+
+    def _told_to(self, session_id: str | None, now: datetime) -> list[Summary]:
+        living = (one for one in self.summaries if one.expires_at is None or now < one.expires_at)
+        return [one for one in living if one.level is not Level.SESSION or one.id != session_id]
 
 
 def handed_over(
@@ -56,27 +62,18 @@ def handed_over(
     now: datetime,
     count: Callable[[str], int],
     max_tokens: int,
-    write: Callable[[int], ContextPage],
+    write: Callable[[str], ContextPage],
 ) -> ContextPage:
-    """Return the page that begins with the hand-off, which has its share of the budget; the rest has the rest."""
+    """Return the page with the hand-off, which has its share of the budget; the rest has the rest."""
     room = min(MOST_TOKENS, int(max_tokens * SHARE))
     while room:
         section = handoff.told(session_id, now, count, room)
-        taken = count(reply_text({"": section}))
-        if section and max_tokens - taken >= SMALLEST_BUDGET:
-            page = opened_with(write(max_tokens - taken), section)
+        if section and max_tokens - count(reply_text({"": section})) >= SMALLEST_BUDGET:
+            page = write(section)
             if count(reply_text(page.to_reply())) <= max_tokens:
                 return page
         room = room // 2 if section else 0
-    return write(max_tokens)
-
-
-def opened_with(page: ContextPage, section: str) -> ContextPage:
-    """Return the page with this section before everything else on it."""
-    if not section:
-        return page
-    text = page.text.replace(NOTHING_KNOWN, TITLE, 1)
-    return replace(page, text=text.replace(TITLE, f"{TITLE}\n\n{section}", 1))
+    return write("")
 
 
 def without_changes(summary: Summary, changes: Sequence[Change]) -> Summary:
@@ -99,7 +96,8 @@ def _lines(summaries: Sequence[Summary], now: datetime) -> Iterator[str]:
     ordered = sorted(summaries, key=lambda one: one.until, reverse=True)
     last = next((one for one in ordered if one.level is Level.SESSION), None)
     if last is not None:
-        yield f"## Last conversation ({_ago(last.until, now)}, {last.turn_count} turns)"
+        turns = f", {last.turn_count} turns" if last.turn_count else ""
+        yield f"## Last conversation ({_ago(last.until, now)}{turns})"
         yield from (_line(sentence) for sentence in last.discussed)
     questions = open_questions(list(ordered))[:MOST_OPEN]
     if questions:

@@ -6,15 +6,18 @@ language, or one that no rule knows, weighs the usual.
 
 import re
 import unicodedata
+from enum import StrEnum
 from functools import cache
 
 from mcp_memory_server.domain.phrases import (
     ACKNOWLEDGES,
     CORRECTS,
     CORRECTS_ELSEWHERE,
+    COURTESIES,
     GREETS,
     PREFERS,
     PREFERS_ELSEWHERE,
+    REACTIONS,
     RECOMMENDS,
     RECOMMENDS_ELSEWHERE,
 )
@@ -42,6 +45,15 @@ _NAME = re.compile(
 )
 
 
+# The same within a text, and for good wishes: "thanks, Mel! Take care, Mel!"
+_ADDRESSED = re.compile(
+    r"\b((?:hi|hello|hey|hallo|hola|thanks|thank you|danke|gracias|bye|goodbye|take care|good night|good morning"
+    r"|tschüss|guten morgen|gute nacht|buenos días|buenas noches|adiós|cuídate)),? "
+    r"(?!(?:no|not|but|stop|help|wait|why|what|can|nein|nicht|aber|hilfe|warum|pero|ayuda)\b)[^\W\d_]{2,14}(?=[.!?]|$)"
+)
+_WORD = re.compile(r"[^\W_]")
+
+
 def importance(role: Role, content: str) -> float:
     """Return how much a turn matters, from 0.1 for a greeting to 0.9 for a preference that the user states."""
     if role is Role.TOOL:
@@ -57,6 +69,26 @@ def importance(role: Role, content: str) -> float:
         if _says(text, CORRECTS, CORRECTS_ELSEWHERE):
             return CORRECTION
     return RECOMMENDATION if _says(text, RECOMMENDS, RECOMMENDS_ELSEWHERE) else USUAL
+
+
+class SmallTalk(StrEnum):
+    """A text that tells nothing by itself."""
+
+    COURTESY = "courtesy"
+    """Greetings, thanks, farewells and signs."""
+    REACTION = "reaction"
+    """Agreement and surprise too. Right after a question they may be the answer."""
+
+
+def small_talk(content: str) -> SmallTalk | None:
+    """Return what kind of small talk a text is that holds nothing else."""
+    if len(content) > SMALL_TALK_LENGTH:
+        return None
+    text = _ADDRESSED.sub(r"\1", _normalised(content))
+    if not _WORD.search(text) or _nothing_but(GREETS + COURTESIES).fullmatch(text):
+        return SmallTalk.COURTESY
+    is_reaction = _nothing_but(GREETS + COURTESIES + ACKNOWLEDGES + REACTIONS).fullmatch(text)
+    return SmallTalk.REACTION if is_reaction else None
 
 
 def _small_talk(text: str) -> float | None:

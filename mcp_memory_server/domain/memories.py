@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from mcp_memory_server.domain.facts import Fact, Standing, confidence_at
 from mcp_memory_server.domain.notes import Note
@@ -13,6 +14,9 @@ from mcp_memory_server.domain.preferences import Preference
 from mcp_memory_server.domain.summaries import Summary
 from mcp_memory_server.domain.topics import is_under
 from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
+
+if TYPE_CHECKING:
+    from mcp_memory_server.domain.overview import Overview
 
 PREFERENCE_ID_PREFIX = "pref:"
 SUMMARY_ID_PREFIX = "sum:"
@@ -68,6 +72,14 @@ class KnownMemory:
         return self.kind is not Kind.TURN
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What was known before, by its serial, and the sort keys of what was changed right after."""
+
+    serial: int
+    changed: frozenset[str]
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
     """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out.
@@ -86,10 +98,16 @@ class Known:
     by_topic: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     serial: int = 0
     talks: int = 0
-    orders: dict[datetime, list[KnownMemory]] = field(
-        default_factory=dict[datetime, list["KnownMemory"]], compare=False
-    )
-    """The memories in the order of their worth, by the hour for which that was worked out."""
+    earlier: tuple[Earlier, ...] = ()
+    overviews: "list[Overview]" = field(default_factory=list["Overview"], compare=False)
+    """The newest overview of these memories, once somebody has asked for one."""
+
+    def changed_since(self, serial: int) -> frozenset[str] | None:
+        """Return the sort keys of all that may differ from what had this serial, None if that is not known any more."""
+        for place, before in enumerate(self.earlier):
+            if before.serial == serial:
+                return frozenset(sk for one in self.earlier[place:] for sk in one.changed)
+        return None
 
     @property
     def rows(self) -> Collection[KnownMemory]:
@@ -102,15 +120,18 @@ class Known:
         return (f"{len(self.unreadable)} stored memories could not be read",) if self.unreadable else ()
 
     @cached_property
-    def expiries(self) -> Sequence[datetime]:
-        """When memories expire or become history by themselves, the soonest first."""
-        return sorted(end for memory in self.rows if (end := _end(memory)) is not None)
-
-    @cached_property
     def memories(self) -> Sequence[KnownMemory]:
         """What was not superseded or ended, each statement once, however often it is stored."""
         rows = [memory for memory in self.rows if memory.kind is not Kind.PAST]
         return without_repetitions(rows) if self.legacy else rows
+
+    @cached_property
+    def repeated(self) -> frozenset[str]:
+        """The sort keys of what says the same as another memory, which speaks for both."""
+        if not self.legacy:
+            return frozenset()
+        kept = {memory.id for memory in self.memories}
+        return frozenset(sk for sk, one in self.by_key.items() if one.kind is not Kind.PAST and one.id not in kept)
 
     @property
     def past(self) -> list[KnownMemory]:
@@ -260,13 +281,14 @@ def _joined(one: KnownMemory, other: KnownMemory) -> KnownMemory:
     return _with_support_of(kept, gone)
 
 
-def _end(memory: KnownMemory) -> datetime | None:
+def end_of(memory: KnownMemory) -> datetime | None:
+    """Return when a memory expires or becomes history by itself, None if it never does."""
     ends = (memory.expires_at, memory.fact.over_from if memory.fact is not None else None)
     return min((end for end in ends if end is not None), default=None)
 
 
 def _life(memory: KnownMemory) -> datetime:
-    return _end(memory) or datetime.max.replace(tzinfo=UTC)
+    return end_of(memory) or datetime.max.replace(tzinfo=UTC)
 
 
 def _with_support_of(memory: KnownMemory, other: KnownMemory) -> KnownMemory:

@@ -147,3 +147,34 @@ ACKNOWLEDGES = (
     r"[没沒][错錯]|[对對]的?|不[错錯]|太好了|[没沒][问問][题題]|了解了?|懂了|不客[气氣]",
     r"[👍🙏👌✅❤]\ufe0f?",
 )
+COURTESIES = (
+    # Thanks, good wishes and farewells, which say nothing even after a question
+    r"(?:many )?thanks?(?: (?:you|a lot|so much|very much|again|for (?:that|this|your help|the help)))*|thx|ty|cheers",
+    r"you're welcome|you are welcome|no (?:problem|worries)|my pleasure|any ?time|much appreciated|happy to help",
+    r"take care(?: of yourself)?|welcome back|bye for now|cya|later|you too|and you|i will",
+    r"(?:talk|speak|chat|write)(?: to you)? (?:soon|later|tomorrow)|until (?:then|next time)|keep (?:it up|in touch)",
+    r"(?:i'll )?(?:see|catch) (?:you|ya)(?: (?:then|around|tomorrow|soon|later|next (?:time|week)))?|stay safe",
+    r"have (?:a )?(?:good|great|nice|lovely|safe|wonderful|fun)(?: (?:day|night|evening|weekend|week|one|time|trip))?",
+    r"(?:good|best of) luck|(?:safe|good) (?:travels|trip)|congrat(?:s|ulations)|well done|fingers crossed",
+    r"danke(?: (?:dir|ihnen|schön|sehr))?|(?:vielen|besten|herzlichen) dank|gern geschehen|keine ursache|kein problem",
+    r"mach'?s? gut|pass auf dich auf|bis (?:bald|später|dann|morgen|nachher|zum nächsten mal)|ebenso",
+    r"sch(?:ö|oe)ne[ns]? (?:tag|abend|woche|wochenende|urlaub)(?: noch)?|gute (?:reise|besserung)",
+    r"viel (?:erfolg|glück|spaß)|(?:dir|ihnen|euch) auch|herzlichen glückwunsch",
+    r"(?:muchas |mil )?gracias|de nada|sin problema|igualmente|cuídate|chao|felicidades|(?:buena|mucha) suerte|suerte",
+    r"hasta (?:pronto|mañana|la vista|la próxima|otra)|nos vemos(?: (?:luego|pronto|mañana))?|ánimo",
+    r"(?:que tengas |que pases )?(?:un )?(?:buen|feliz|lindo) (?:día|viaje|fin de semana)",
+    r"(?:どうも)?ありがとう(?:ございま(?:す|した))?|どういたしまして|助かりま(?:す|した)|お疲れ様でした|お大事に|おめでとう(?:ございます)?",
+    r"(?:じゃあ|では)?(?:ね|また(?:ね|明日|今度|後で)?)|気をつけて(?:ください)?|頑張って(?:ください)?",
+    r"(?:非常)?[谢謝]{2}(?:你|您|啦|了)?|多[谢謝]|感[谢謝]|不客[气氣]|(?:回头|回頭|明天|下次)[见見]|保重|加油|恭喜|祝你好运|一路平安",
+)
+REACTIONS = (
+    # Agreement and surprise, which may answer a question; "me too" and "same here" say something
+    r"agreed|i agree|absolutely|definitely|totally|of course|for sure|sure thing|deal|can do|fair enough|so true",
+    r"sounds (?:good|great|perfect|fun|like a plan)(?: to me)?|that makes sense|interesting|amazing|lovely",
+    r"glad to hear(?: (?:that|it))?|wow|oh|ah|aha|hm+|mhm|(?:ha){2,}|lol|so|well",
+    r"natürlich|selbstverständlich|auf jeden fall|abgemacht|freut mich|sehr (?:gut|schön)|oje|ach so|jawohl",
+    r"klingt gut|wunderbar|großartig|schade|finde ich auch",
+    r"por supuesto|desde luego|trato hecho|qué (?:bien|bonito|bueno|pena)|excelente|maravilloso",
+    r"すごい(?:です)?ね?|(?:それは)?(?:よか|良か)った(?:です)?ね?|いいね|もちろん(?:です)?|そうです(?:ね|か)|へえ|わあ|楽しみです",
+    r"当然|當然|没事|沒事|(?:哈){2,}|同意|真棒|太棒了|哇",
+)

@@ -1,19 +1,9 @@
 """How much a memory counts whatever is asked, and which are the best to start a conversation with."""
 
 import math
-from bisect import bisect_right
-from collections.abc import Sequence
 from datetime import datetime
 
-from mcp_memory_server.domain.memories import (
-    USUAL_IMPORTANCE,
-    Kind,
-    Known,
-    KnownMemory,
-    confidence,
-    current,
-    recency_of,
-)
+from mcp_memory_server.domain.memories import USUAL_IMPORTANCE, Kind, KnownMemory, confidence, recency_of
 
 CONFIDENCE_WEIGHT = 0.4
 RECENCY_WEIGHT = 0.15
@@ -27,26 +17,6 @@ TURN_RECENCY_WEIGHT, TURN_IMPORTANCE_WEIGHT = 0.01, 0.1
 """Conversations are asked about their past as often as about yesterday: recency only decides between equals."""
 
 _ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind.SUMMARY, Kind.CANDIDATE, Kind.PAST)
-
-
-def best_first(known: Known, now: datetime) -> list[KnownMemory]:
-    """Return the memories in the order in which they are worth knowing without a question, and no history.
-
-    Worth changes over days, so the order is worked out once an hour and not for every reader.
-    """
-    hour = now.replace(minute=0, second=0, microsecond=0)
-    if hour not in known.orders:
-        known.orders.clear()
-        known.orders[hour] = sorted(current(known.memories, hour), key=lambda memory: worth(memory, hour))
-    if bisect_right(known.expiries, hour) == bisect_right(known.expiries, now):
-        return known.orders[hour]
-    return current(known.orders[hour], now)
-
-
-def relevant_first(ranked: Sequence[KnownMemory], relevant: Sequence[str]) -> list[KnownMemory]:
-    """Return the ranked memories with the relevant ones, by their ids, before the others; preferences stay first."""
-    places = {memory_id: place for place, memory_id in enumerate(relevant)}
-    return sorted(ranked, key=lambda memory: (memory.kind is not Kind.PREFERENCE, places.get(memory.id, len(places))))
 
 
 def worth(memory: KnownMemory, now: datetime) -> tuple[int, float, str]:

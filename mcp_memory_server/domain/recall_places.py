@@ -24,7 +24,10 @@ class Place:
         return f"{self.told + told}.{last}"
 
 
-def place_from(cursor: str | None) -> Place:
+BEGINNING = Place()
+
+
+def place_from(cursor: str | None, tool: str = "recall") -> Place:
     """Read a cursor; without one, the beginning.
 
     Raises:
@@ -34,5 +37,5 @@ def place_from(cursor: str | None) -> Place:
         return Place()
     told, _, last = cursor.partition(".")
     if not (told.isascii() and told.isdigit() and last and len(told) < 6):
-        raise InvalidRequestError("the cursor is not one of recall's; take it from an earlier answer, or leave it out")
+        raise InvalidRequestError(f"the cursor is not one of {tool}'s; take it from an earlier answer, or leave it out")
     return Place(int(told), last)

@@ -43,10 +43,14 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolCallPage:
-    """Some tool calls, newest first. ``cursor`` is None when there are no more."""
+    """Some tool calls, newest first. ``cursor`` is None when there are no more.
+
+    ``missing`` says what could not be looked at.
+    """
 
     calls: tuple[ToolCall, ...]
     cursor: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 def observed(

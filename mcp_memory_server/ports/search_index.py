@@ -37,6 +37,13 @@ class SearchIndex(Protocol):
         """
         ...
 
+    def beside(self, document_id: str, reach: int) -> tuple[list[str], list[str]]:
+        """Return what was said before the document and what was said after it in its session, the nearest first.
+
+        At most ``reach`` each; none where it stands alone, is not there, or is the first or the last.
+        """
+        ...
+
     def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
         """Return the documents that are closest in meaning to this one, closest first, each with its cosine.
 

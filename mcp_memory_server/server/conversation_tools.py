@@ -6,6 +6,7 @@ A session belongs to the user who is identified: its id alone opens nothing.
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
+from mcp_memory_server.domain.answers import Status
 from mcp_memory_server.domain.chats import Chat
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier
@@ -16,6 +17,8 @@ from mcp_memory_server.services.sessions_at_hand import LoadedSession
 from mcp_memory_server.tools import Reply, memory_tool
 
 OLDER_TURNS = 20
+LOGGED_WITHIN_SECONDS = 1.0
+"""So long a logged call may take to be written before the reply says that it is pending."""
 
 _OPERATION = "the same id twice is done once; send one if you may repeat the call"
 
@@ -90,18 +93,35 @@ async def load_session(
 
 @memory_tool("End a conversation")
 async def end_session(
-    memory: Memory, scope: Scope, session_id: str, operation_id: Annotated[str | None, _OPERATION] = None
+    memory: Memory,
+    scope: Scope,
+    session_id: str,
+    summary: Annotated[str | None, "what the next conversation should know of this one"] = None,
+    open_questions: Annotated[list[str] | None, "what is still to be answered or done"] = None,
+    operation_id: Annotated[str | None, _OPERATION] = None,
 ) -> Reply:
-    """Note that a conversation is over. Its turns stay; a later turn makes it go on."""
-    ended = await memory.conversations.end(Scope(scope.user_id, session_id), operation_id=operation_id)
+    """End a conversation; the next load_context tells of it. Its turns stay; a later turn makes it go on."""
+    ended = await memory.conversations.end(
+        Scope(scope.user_id, session_id),
+        summary=summary,
+        open_questions=open_questions or (),
+        operation_id=operation_id,
+    )
     counted = {"turn_count": ended.turn_count, "token_count": ended.token_count}
     return {"status": "complete", "ended_at": ended.ended_at.isoformat(timespec="milliseconds"), **counted}
 
 
 @memory_tool("Load the context", returns={"context": {"type": "string"}}, read_only=True)
-async def load_context(memory: Memory, scope: Scope, max_tokens: int = 600, session_id: str | None = None) -> Reply:
-    """Load the user's preferences and main facts, and the running conversation, for the next model call."""
-    return (await memory.context.load(Scope(scope.user_id, session_id), max_tokens=max_tokens)).to_reply()
+async def load_context(
+    memory: Memory,
+    scope: Scope,
+    max_tokens: int = 600,
+    session_id: str | None = None,
+    cursor: Annotated[str | None, "from a reply: go on"] = None,
+) -> Reply:
+    """Load who the user is and what they need, and the running conversation, for the next model call."""
+    page = await memory.context.load(Scope(scope.user_id, session_id), max_tokens=max_tokens, cursor=cursor)
+    return page.to_reply()
 
 
 @memory_tool("Begin a chat", idempotent=False)
@@ -158,11 +178,12 @@ async def log_tool_call(
     status: ToolStatus = ToolStatus.OK,
     session_id: str | None = None,
 ) -> Reply:
-    """Note that a tool was called, without its secrets. It is written a moment later."""
+    """Note that a tool was called, without its secrets."""
     session = Scope(scope.user_id, session_id)
     duration = timedelta(milliseconds=duration_ms)
     memory.tool_log.record(session, name, inputs or {}, output, status=status, duration=duration)
-    return {"status": "complete"}
+    is_written = await memory.tool_log.drain(LOGGED_WITHIN_SECONDS)
+    return {"status": "complete"} if is_written else {"status": "complete", "pending": True}
 
 
 @memory_tool("List tool calls", returns={"calls": {"type": "array"}}, read_only=True)
@@ -174,7 +195,9 @@ async def tool_log(
         page = await memory.tool_log.by_time(scope, limit=limit, cursor=cursor)
     else:
         page = await memory.tool_log.by_session(scope, session_id, limit=limit, cursor=cursor)
-    return _with_cursor({"status": "complete", "calls": [_call(call) for call in page.calls]}, page.cursor)
+    status = Status.PARTIAL if page.missing else Status.COMPLETE
+    reply: Reply = {"status": status.value, "calls": [_call(call) for call in page.calls]}
+    return _with_cursor({**reply, "missing": list(page.missing)} if page.missing else reply, page.cursor)
 
 
 CONVERSATION_TOOLS = (

@@ -60,9 +60,12 @@ class WritesBehind:
                 self._thread.start()
             self._changed.notify_all()
 
-    async def drain(self) -> bool:
+    async def drain(self, seconds: float = DRAIN_SECONDS) -> bool:
         """Wait until everything queued before this call is written or given up; tell whether that was in time."""
-        return await asyncio.to_thread(self._drain)
+        with self._changed:
+            if self._is_settled(self._added):
+                return True
+        return await asyncio.to_thread(self._drain, seconds)
 
     async def close(self) -> None:
         """Write what is queued, as far as that goes in time, and take no more."""
@@ -71,10 +74,10 @@ class WritesBehind:
             self._changed.notify_all()
         await self.drain()
 
-    def _drain(self) -> bool:
+    def _drain(self, seconds: float) -> bool:
         with self._changed:
             last = self._added
-            return self._changed.wait_for(lambda: self._is_settled(last), DRAIN_SECONDS)
+            return self._changed.wait_for(lambda: self._is_settled(last), seconds)
 
     def _is_settled(self, last: int) -> bool:
         taken = self._added - len(self._queue)

@@ -10,10 +10,12 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from mcp_memory_server.domain.agent_summaries import AgentSummary
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.services.session_care import SessionCare
+from mcp_memory_server.services.sessions_at_hand import LoadedSession
 
 IDLE_SECONDS = 15.0
 """How late a session may be summed up after its deadline."""
@@ -67,13 +69,21 @@ class Caretaker:
         if is_new or trims:
             self.wake()
 
-    async def ended(self, scope: Scope, ended_at: datetime) -> None:
-        """A session was ended by its caller. Once this returns it will be summed up, by this process or another."""
+    async def ended(
+        self, scope: Scope, session: LoadedSession, ended_at: datetime, written: AgentSummary | None = None
+    ) -> None:
+        """A session was ended by its caller. Once this returns, the next conversation is told of it.
+
+        What takes longer, as a model does, is done later, by this process or another.
+        """
         await self._care.ended(scope, ended_at)
+        is_done = (self._runs or written is not None) and await self._care.hand_over(scope, session, ended_at, written)
         with self._changed:
             self._forget(scope)
-            self._to_finish.add(scope)
-        self.wake()
+            if not is_done:
+                self._to_finish.add(scope)
+        if not is_done:
+            self.wake()
 
     def talked_to(self) -> list[Scope]:
         """Return the sessions that this process added turns to and that were not ended since."""

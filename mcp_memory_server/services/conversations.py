@@ -9,6 +9,7 @@ from datetime import datetime
 from uuid import uuid4
 
 from mcp_memory_server.domain.acknowledging import Acknowledge
+from mcp_memory_server.domain.agent_summaries import AgentSummary
 from mcp_memory_server.domain.credentials import data_without_credentials, without_credentials
 from mcp_memory_server.domain.importance import importance
 from mcp_memory_server.domain.items import check_operation_id
@@ -158,16 +159,25 @@ class Conversations:
         _check_limit(turns)
         return await self._at_hand.before(scope, cursor, turns, view)
 
-    async def end(self, scope: Scope, *, operation_id: str | None = None) -> EndedSession:
+    async def end(
+        self,
+        scope: Scope,
+        *,
+        summary: str | None = None,
+        open_questions: Sequence[str] = (),
+        operation_id: str | None = None,
+    ) -> EndedSession:
         """Note that the session is over, and let go of its copy. A turn appended later makes it go on.
 
-        It is summed up in the background, as one is whose deadline passes.
+        The next conversation is told of it at once: by the ``summary`` and the ``open_questions`` of whoever ends it,
+        or else by a summary of its turns.
         """
         check_operation_id(operation_id)
+        written = AgentSummary(summary, tuple(open_questions)) if summary is not None or open_questions else None
         loaded = await self._at_hand.load(scope)
         ended_at = max([self._stores.now(), *(turn.at for turn in loaded.turns)])
         await self._stores.stored.end(scope, ended_at, operation_id or uuid4().hex)
-        await self._care.ended(scope, ended_at)
+        await self._care.ended(scope, loaded, ended_at, written)
         if self._stores.copies is not None and not self._stores.trust.is_away:
             with suppress(CacheUnavailableError):  # it expires by itself, and is right until then
                 await self._stores.copies.drop(scope)

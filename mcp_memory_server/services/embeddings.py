@@ -87,10 +87,14 @@ class Embeddings:
         """Return the fine vectors of texts; none if there is no such model."""
         return [None] * len(texts) if self._fine is None or not texts else await self._fine.embed(texts)
 
-    async def of_questions(self, questions: Sequence[str]) -> list[Vectors]:
-        """Return the vectors of questions, as far as the models answer in time."""
+    async def of_questions(self, questions: Sequence[str], *, with_fine: bool = True) -> list[Vectors]:
+        """Return the vectors of questions, as far as the models answer in time.
+
+        ``with_fine`` is left out where there are only turns to find, which have no fine vectors.
+        """
         coarse, fine = await asyncio.gather(
-            _asked(self._embedder, questions, None), _asked(self._fine, questions, LONGEST_WAIT_SECONDS)
+            _asked(self._embedder, questions, None),
+            _asked(self._fine if with_fine else None, questions, LONGEST_WAIT_SECONDS),
         )
         return [Vectors(*both) for both in zip(coarse, fine, strict=True)]
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 from mcp_memory_server.domain.facts import Fact, Standing, Tombstone
 from mcp_memory_server.domain.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
+from mcp_memory_server.domain.memory_ids import resolved_id
 from mcp_memory_server.domain.mentions import sketch
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.supersession import is_update
@@ -93,6 +94,7 @@ class Erasure:
         """
         if memory_id.startswith(TURN_ID_PREFIX):
             return await self._forget_turn(scope, memory_id)
+        memory_id = resolved_id(memory_id, await self._known.of(scope))
         removed: list[KnownMemory] = []
         # Again until nothing is left: another writer may have turned it into history in the meantime.
         while some := await until_it_holds(lambda: self._forget(scope, memory_id)):

@@ -23,6 +23,7 @@ from mcp_memory_server.domain.facts_then import true_then
 from mcp_memory_server.domain.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.learning import Change, Learning, learn
 from mcp_memory_server.domain.memories import Kind, Known, alive, current, from_fact, is_alive, without_repetitions
+from mcp_memory_server.domain.memory_ids import resolved_id
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.supersession import is_single_valued
 from mcp_memory_server.domain.topics import checked_prefix, checked_topic, is_under, same_topic
@@ -126,6 +127,7 @@ class Facts:
             NotFoundError: There is none.
         """
         known = await self._known.of(scope)
+        fact_id = resolved_id(fact_id, known)
         found = [memory.fact for memory in alive(known.memories, self._now()) if memory.id == fact_id and memory.fact]
         past = [memory.fact for memory in alive(known.past, self._now()) if memory.id == fact_id and memory.fact]
         for fact in (*found, *sorted(past, key=lambda one: one.valid_from, reverse=True)):
@@ -157,6 +159,7 @@ class Facts:
             NotFoundError: There is no fact with this id.
         """
         known = await self._known.of(scope)
+        fact_id = resolved_id(fact_id, known)
         named = [sk for sk, memory in known.by_key.items() if memory.fact is not None and memory.id == fact_id]
         if not named:
             raise _nothing(fact_id)
@@ -198,6 +201,7 @@ class Facts:
         self, scope: Scope, statement: Statement, named: Sequence[str], operation: str, attempt: int
     ) -> Learned:
         known, version = await self._around.of(scope, statement, named, attempt)
+        named = [name if name == TOPIC else resolved_id(name, known) for name in named]
         now = self._now()
         statement, replaced, missing = _resolved(known, statement, named, now)
         around = surroundings(known, statement, replaced, now)
@@ -256,7 +260,7 @@ class Facts:
 
     async def _end(self, scope: Scope, fact_id: str, until: date | None, attempt: int) -> Fact:
         known, _ = await self._around.of(scope, None, [fact_id], attempt)
-        now = self._now()
+        fact_id, now = resolved_id(fact_id, known), self._now()
         stored = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_alive(row, now)}
         named = [fact for fact in stored.values() if fact.id == fact_id]
         # What is current counts, then what was only possible, then what ended last.

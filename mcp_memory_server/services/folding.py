@@ -76,7 +76,9 @@ class Folding:
         for part in parts:
             item = stored.items[keys.summary_key(scope, part.level, part.id)]
             writes.append(Delete(item.key, item.version))
-        await self._table.write([*writes, raise_stamp(scope)], operation_id=uuid4().hex)
+        await self._table.write(
+            [*writes, raise_stamp(scope, *(write.key for write in writes))], operation_id=uuid4().hex
+        )
         return len(parts)
 
 

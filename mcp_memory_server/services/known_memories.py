@@ -10,6 +10,7 @@ from threading import Lock
 
 from mcp_memory_server.domain.items import PUSHED_KEPT, Body, Item, Key
 from mcp_memory_server.domain.memories import (
+    Earlier,
     Known,
     KnownMemory,
     by_topic,
@@ -19,6 +20,7 @@ from mcp_memory_server.domain.memories import (
     from_preference,
     from_summary,
 )
+from mcp_memory_server.domain.overview import updated
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turn_memories import turn_memory_id
 from mcp_memory_server.domain.vectors import NO_VECTORS
@@ -41,6 +43,8 @@ from mcp_memory_server.schema.summary_records import summary_from
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
+MOST_EARLIER = 30
+"""Of so many changes it is known what they changed: whoever follows what is known need not compare everything."""
 READ_ALONG_AFTER = PUSHED_KEPT // 2
 """After so many own writes of which nobody asked, they are read along."""
 READ_AT_ONCE = 5_000
@@ -149,7 +153,7 @@ class KnownMemories:
         else:
             known = await self._changed(scope, before, changes)
         announced, are_lost = talks_since(None if before is None else before.talks, body)
-        known = replace(known, stamp=stamp, serial=serial, talks=talks_told(body), orders={})
+        known = replace(known, stamp=stamp, serial=serial, talks=talks_told(body))
         return self._keep(scope, known, announced, are_lost=are_lost), profile
 
     async def _load(self, scope: Scope) -> Known:
@@ -171,7 +175,7 @@ class KnownMemories:
         changed = {sk for change in changes for sk in change.sort_keys}
         wanted = {sk for sk in changed if keys.is_known(sk)}
         if not wanted:
-            return known
+            return replace(known, earlier=_earlier(known, wanted))
         found = await self._table.get_many([Key(partition, sk) for sk in wanted])
         return _over(known, wanted, self._read(found.values()))
 
@@ -258,17 +262,23 @@ def _all_of(read: Sequence[Known]) -> Known:
 def _over(known: Known, changed: set[str], now: Known) -> Known:
     """Return what is known with what was read again in the place of what was there."""
     memories = dict(known.by_key)
-    before = {sk: memory for sk in changed if (memory := memories.pop(sk, None)) is not None}
+    gone = {sk: memory for sk in changed if (memory := memories.pop(sk, None)) is not None}
     memories.update(now.by_key)
     marks = {sk.removeprefix(keys.FORGOTTEN) for sk in changed if sk.startswith(keys.FORGOTTEN)}
     return replace(
         known,
         by_key=memories,
+        overviews=[one for before in known.overviews if (one := updated(before, gone, now.by_key)) is not None],
+        earlier=_earlier(known, changed),
         unreadable=(known.unreadable - changed) | now.unreadable,
         forgotten=(known.forgotten - marks) | now.forgotten,
         legacy=(known.legacy - changed) | now.legacy,
-        by_topic=by_topic_after(known.by_topic, before, now.by_key),
+        by_topic=by_topic_after(known.by_topic, gone, now.by_key),
     )
+
+
+def _earlier(known: Known, changed: set[str]) -> tuple[Earlier, ...]:
+    return (*known.earlier[-MOST_EARLIER:], Earlier(known.serial, frozenset(changed)))
 
 
 def _stamp(known: Known) -> Stamp | None:

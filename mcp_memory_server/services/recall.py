@@ -10,9 +10,9 @@ from mcp_memory_server.domain.aspects import aspects_of
 from mcp_memory_server.domain.documents import Match
 from mcp_memory_server.domain.likelihood import Likelihood, likelihood
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, alive, is_alive, is_past, under_topic
+from mcp_memory_server.domain.overview import best_first
 from mcp_memory_server.domain.past_values import after_their_successors
 from mcp_memory_server.domain.question_forms import without_owner
-from mcp_memory_server.domain.ranking import best_first
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.text import checked_text
@@ -119,7 +119,8 @@ class Recall:
         if not asked_words(question) and as_of is None:
             return self._best_of_everything(asked, known)
         texts = [question, *aspects_of(question)]
-        vectors = await self._embeddings.of_questions([without_owner(text) for text in texts])
+        asked_texts = [without_owner(text) for text in texts]
+        vectors = await self._embeddings.of_questions(asked_texts, with_fine=bool(known.by_key))
         # No conversation has a topic.
         near = vectors[0].coarse if below is None else None
         searchable, missing = await self._nearby.searchable(scope, known, talks, near)
@@ -277,7 +278,7 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     memory, *others = same
     # Whoever changed one of them since has said something else.
     again = [other for other in others if other.text == memory.text]
-    label = likelihood(match.probability)
+    label = None if match.is_context else likelihood(match.probability)
     if not asked.explain:
         return told(memory, asked.now, None, again, label, as_of=asked.as_of)
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from mcp_memory_server.domain.documents import Match, Prior
+from mcp_memory_server.domain.exchanges import Conversations, Spoken, spoken_as, with_exchanges
 from mcp_memory_server.domain.facts_then import true_then
 from mcp_memory_server.domain.items import Key
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
@@ -72,6 +73,7 @@ class TurnNote:
 
     at: datetime
     importance: float
+    spoken: Spoken
 
 
 class Searchable:
@@ -98,9 +100,10 @@ class Searchable:
 
     def changes_to(self, known: Known) -> tuple[list[str], list[str]]:
         """Return the sort keys to index, and those to take out."""
-        before = self.known.by_key
-        new = [sk for sk, memory in known.by_key.items() if before.get(sk) is not memory and before.get(sk) != memory]
-        gone = [sk for sk in before if sk not in known.by_key]
+        before, changed = self.known.by_key, known.changed_since(self.known.serial)
+        rows = known.by_key if changed is None else {sk: known.by_key[sk] for sk in changed if sk in known.by_key}
+        new = [sk for sk, memory in rows.items() if before.get(sk) is not memory and before.get(sk) != memory]
+        gone = [sk for sk in (before if changed is None else changed) if sk in before and sk not in known.by_key]
         return new, gone
 
     def take_out(self, ids: Iterable[str]) -> None:
@@ -127,7 +130,9 @@ class Searchable:
             for document_id, memory in memories:
                 self._standings[document_id] = standing(memory, today)
                 if memory.kind is Kind.TURN:
-                    self.turns[document_id] = TurnNote(memory.said_at, memory.importance)
+                    self.turns[document_id] = TurnNote(
+                        memory.said_at, memory.importance, spoken_as(memory.speaker, memory.text)
+                    )
                 if for_good:
                     self.guests.pop(document_id, None)
 
@@ -229,14 +234,24 @@ class Searchable:
         only: Callable[["Searchable"], Collection[str]] | None = None,
         explain: bool = False,
     ) -> tuple[list[Match], Known]:
-        """Return what answers one of the questions, best first, and the memories that it refers to."""
+        """Return what answers one of the questions, best first, with what belongs to it in its conversation.
+
+        The second is the memories that it refers to.
+        """
         with self.lock:
             prior = self._prior(asked_at, times_told)
             chosen = None if only is None else only(self)
             found = self.index.search(
                 questions, asked_at=asked_at, limit=limit, only=chosen, prior=prior, explain=explain
             )
-            return found, self.known
+            return with_exchanges(found, self._conversations(chosen)), self.known
+
+    def _conversations(self, only: Collection[str] | None) -> Conversations:
+        def spoken(document_id: str) -> Spoken | None:
+            note = self.turns.get(document_id)
+            return None if note is None else note.spoken
+
+        return Conversations(self.index.beside, spoken, lambda document_id: only is None or document_id in only)
 
     def alike(self, document_id: str, limit: int) -> list[tuple[KnownMemory, float]]:
         """Return the memories that are closest in meaning to this one, closest first, each with its cosine."""

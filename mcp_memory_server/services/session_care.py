@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from mcp_memory_server.domain.agent_summaries import AgentSummary
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier
 from mcp_memory_server.errors import CacheUnavailableError, MemoryServerError, TableDamagedError
@@ -16,6 +17,7 @@ from mcp_memory_server.services.folding import Folded, Folding
 from mcp_memory_server.services.rolling_summaries import RollingSummaries
 from mcp_memory_server.services.session_ends import SessionEnds
 from mcp_memory_server.services.session_stores import SessionStores
+from mcp_memory_server.services.sessions_at_hand import LoadedSession
 
 T = TypeVar("T")
 
@@ -50,6 +52,23 @@ class SessionCare:
     async def ended(self, scope: Scope, ended_at: datetime) -> None:
         """Note in the table that a session was ended by its caller, so that somebody sums it up."""
         await self._endings.end(scope, ended_at)
+
+    async def hand_over(
+        self, scope: Scope, session: LoadedSession, ended_at: datetime, written: AgentSummary | None
+    ) -> bool:
+        """Have what the next conversation is told of this one stored now; tell whether nothing is left to do later.
+
+        Raises:
+            UnavailableError: What the agent wrote could not be stored.
+        """
+        if written is not None:
+            await self._ends.keep(scope, session, ended_at, written)
+            return False
+        if not self._ends.asks_a_model:
+            return bool(await self.finish([scope]))
+        with suppress(MemoryServerError):  # it is summed up later in any case
+            await self._ends.keep(scope, session, ended_at)
+        return False
 
     async def roll(self, scopes: Iterable[Scope]) -> None:
         """Fold what made way in these sessions into their rolling summaries."""

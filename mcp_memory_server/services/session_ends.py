@@ -1,18 +1,29 @@
 """The end of a session: one summary of it, and what was learned in it."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
 
+from mcp_memory_server.domain.agent_summaries import AGENT, AgentSummary, as_written, continued
 from mcp_memory_server.domain.answers import Status
 from mcp_memory_server.domain.conversation_material import material_from
 from mcp_memory_server.domain.facts import Fact, Source, Statement
 from mcp_memory_server.domain.items import Item, Write
 from mcp_memory_server.domain.lessons import worth_learning
 from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.summaries import Draft, Lesson, Summary, open_questions, session_summary
+from mcp_memory_server.domain.summaries import (
+    BUILT_IN,
+    Draft,
+    Lesson,
+    Level,
+    Summary,
+    open_questions,
+    session_summary,
+)
 from mcp_memory_server.domain.turns import Turn, View
 from mcp_memory_server.domain.ulids import moment_of
 from mcp_memory_server.errors import ConflictError, ForgottenError, InvalidRequestError, UnavailableError
@@ -63,6 +74,42 @@ class SessionEnds:
         self._knowledge = knowledge
         self._now = now
 
+    @property
+    def asks_a_model(self) -> bool:
+        """Tell whether summing a session up may take as long as a model takes."""
+        return self._summarizing.asks_a_model
+
+    async def keep(
+        self, scope: Scope, session: LoadedSession, ended_at: datetime, written: AgentSummary | None = None
+    ) -> None:
+        """Keep a summary at once: what the agent wrote, or else what the last turns come to without a model.
+
+        The latter is replaced when the session is summed up. What the agent wrote stays.
+
+        Raises:
+            UnavailableError: The table did not take it.
+        """
+        if not session.turns and written is None:
+            return
+        kept, forgotten = await asyncio.gather(self._summaries.stored(scope), self._summaries.forgotten(scope))
+        others = [one for one in kept.summaries if one.id != scope.session_id]
+        material = material_from(session.turns, None, open_questions(others))
+        draft = await self._summarizing.draft_here(material)
+        since = session.turns[0].at if session.turns else ended_at
+        summary = session_summary(
+            draft, scope.session_id or "", since, ended_at, turn_count=session.turn_count, made_by=BUILT_IN
+        )
+        if written is not None:
+            summary = as_written(summary, written)
+        await self._put(scope, forgotten.taken_from(summary))
+
+    async def _put(self, scope: Scope, summary: Summary) -> None:
+        for _ in range(WRITTEN_WITHIN):
+            with suppress(ConflictError):  # others wrote for the same user at the same moment
+                await self._table.write(await self._summary_writes(scope, summary), operation_id=uuid4().hex)
+                return
+        raise UnavailableError("others kept writing for the same user; end the session again")
+
     async def finish(self, scope: Scope) -> bool:
         """Sum the session up if it is over and that was not done; tell whether there is nothing left to do now.
 
@@ -96,14 +143,28 @@ class SessionEnds:
         own = kept.item_of(scope)
         # What was folded into its week already is not told again.
         turns = [turn for turn in session.turns if own is not None or turn.id > claim.upto]
+        written = _by_the_agent(kept.summaries, scope)
+        if written is not None:
+            turns = [turn for turn in turns if turn.at > written.until]
+            if not turns:
+                return await self._learn_only(scope, session, claim)
         others = [one for one in kept.summaries if one.id != scope.session_id]
         earlier = session.summary if session.cursor is not None else None
         material = material_from(turns, earlier, open_questions(others))
         draft, made_by = await self._summarizing.draft(scope, material)
         forgotten = await self._summaries.forgotten(scope)
         await self._learn(scope, [one for one in draft.lessons if not forgotten.has(one.text)])
-        summary = forgotten.taken_from(_summary(scope, draft, turns, session, made_by))
-        return await self._write(scope, claim, turns[-1].id, summary)
+        summary = _summary(scope, draft, turns, session, made_by)
+        if written is not None:
+            summary = replace(continued(written, summary), turn_count=session.turn_count)
+        return await self._write(scope, claim, turns[-1].id, forgotten.taken_from(summary))
+
+    async def _learn_only(self, scope: Scope, session: LoadedSession, claim: Ending) -> bool:
+        """Learn what was stated in a session that its agent has summed up: no model is paid to do that again."""
+        draft = await self._summarizing.draft_here(material_from(session.turns, None, ()))
+        forgotten = await self._summaries.forgotten(scope)
+        await self._learn(scope, [one for one in draft.lessons if not forgotten.has(one.text)])
+        return await self._write(scope, claim, session.turns[-1].id, None)
 
     async def _learn(self, scope: Scope, lessons: Sequence[Lesson]) -> None:
         """Learn what is new. The operation is known by its turn: whoever does it again changes nothing."""
@@ -134,11 +195,18 @@ class SessionEnds:
 
     async def _writes(self, scope: Scope, claim: Ending, upto: str, summary: Summary | None) -> list[Write]:
         done = self._endings.done(scope, claim, upto, summed_up=summary is not None)
-        if summary is None:
-            return [done]
+        return [done] if summary is None else [*await self._summary_writes(scope, summary), done]
+
+    async def _summary_writes(self, scope: Scope, summary: Summary) -> list[Write]:
         item: Item | None = await self._table.get(keys.summary_key(scope, summary.level, summary.id))
         version, over = (0, None) if item is None else (item.version, item.body)
-        return [summary_put(scope, summary, expected_version=version, over=over), done, raise_stamp(scope)]
+        put = summary_put(scope, summary, expected_version=version, over=over)
+        return [put, raise_stamp(scope, put.key)]
+
+
+def _by_the_agent(summaries: Sequence[Summary], scope: Scope) -> Summary | None:
+    own = (one for one in summaries if (one.level, one.id) == (Level.SESSION, scope.session_id))
+    return next((one for one in own if one.made_by == AGENT), None)
 
 
 def _summary(scope: Scope, draft: Draft, turns: Sequence[Turn], session: LoadedSession, made_by: str) -> Summary:

@@ -84,6 +84,6 @@ class Summaries:
             cleaned = unwanted.taken_from(summary)
             if cleaned != summary:
                 put = summary_put(scope, cleaned, expected_version=item.version, over=item.body)
-                await self._table.write([put, raise_stamp(scope)])
+                await self._table.write([put, raise_stamp(scope, put.key)])
                 changed += 1
         return changed

@@ -60,6 +60,15 @@ class Summarizing:
         self._monotonic = monotonic
         self._rests_until = float("-inf")
 
+    @property
+    def asks_a_model(self) -> bool:
+        """Tell whether a draft may take as long as a model takes, and be paid for."""
+        return self._model is not None
+
+    async def draft_here(self, material: Material) -> Draft:
+        """Return the draft of the built-in summarizer, which costs nothing and is there at once."""
+        return (await self._built_in.summarize(material)).draft or Draft()
+
     async def draft(self, scope: Scope, material: Material) -> tuple[Draft, str]:
         """Return a draft and the name of what made it. There always is one."""
         model, reason = self._model, "ok"
@@ -69,7 +78,7 @@ class Summarizing:
                 self._metrics.record(SUMMARIES, 1, engine=model.engine, result="ok")
                 return draft, model.summarizer.name
         self._metrics.record(SUMMARIES, 1, engine=self._built_in.name, result=reason)
-        return (await self._built_in.summarize(material)).draft or Draft(), self._built_in.name
+        return await self.draft_here(material), self._built_in.name
 
     async def close(self) -> None:
         """Let go of the model."""

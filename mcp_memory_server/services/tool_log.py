@@ -12,10 +12,14 @@ from mcp_memory_server.domain.ulids import ulid_after
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.tool_records import tool_call_from, tool_call_put
-from mcp_memory_server.services.behind import WritesBehind
+from mcp_memory_server.services.behind import DRAIN_SECONDS, WritesBehind
 
 DEFAULT_CALLS = 50
 MOST_WAITING = 1000
+READ_WAITS_SECONDS = 1.0
+"""A read waits so long for what this process recorded before it, and then answers without it."""
+
+NOT_WRITTEN_YET = "calls of the last moments, which are not written yet"
 
 
 class ToolLog:
@@ -63,18 +67,29 @@ class ToolLog:
 
     async def by_time(self, scope: Scope, *, limit: int = DEFAULT_CALLS, cursor: str | None = None) -> ToolCallPage:
         """Return the calls made for the user, newest first. A cursor continues where a page ended."""
+        missing = await self._missing()
         partition = keys.tools_partition(scope.user_id)
         page = await self._table.query(partition, descending=True, limit=limit, cursor=cursor)
-        return ToolCallPage(tuple(tool_call_from(item) for item in page.items), page.cursor)
+        return ToolCallPage(tuple(tool_call_from(item) for item in page.items), page.cursor, missing)
 
     async def by_session(
         self, scope: Scope, session_id: str, *, limit: int = DEFAULT_CALLS, cursor: str | None = None
     ) -> ToolCallPage:
         """Return the calls made in one of the user's sessions, newest first.
 
-        They come from an index, which follows a moment later than `by_time`.
+        They come from an index, which may follow a moment later. Those of the last moments that it does not list yet
+        are put in front, so that the first page may be longer than ``limit``.
         """
         check_id("session_id", session_id)
+        if cursor is not None:
+            return await self._listed(scope, session_id, limit, cursor)
+        recent = await self.by_time(scope, limit=limit)
+        listed = await self._listed(scope, session_id, limit, cursor)
+        newest = listed.calls[0].id if listed.calls else ""
+        late = (call for call in recent.calls if call.session_id == session_id and call.id > newest)
+        return ToolCallPage((*late, *listed.calls), listed.cursor, recent.missing)
+
+    async def _listed(self, scope: Scope, session_id: str, limit: int, cursor: str | None) -> ToolCallPage:
         partition, items = keys.tools_partition(scope.user_id), list[Item]()
         while True:
             wanted = limit - len(items)
@@ -88,13 +103,17 @@ class ToolLog:
             if cursor is None or len(items) >= limit:
                 return ToolCallPage(tuple(tool_call_from(item) for item in items), cursor)
 
-    async def drain(self) -> bool:
+    async def drain(self, seconds: float = DRAIN_SECONDS) -> bool:
         """Wait until every call recorded before is written or given up; tell whether it came to that in time."""
-        return await self._behind.drain()
+        return await self._behind.drain(seconds)
 
     async def close(self) -> None:
         """Write what waits, as far as that goes in time. To be called before the table is closed."""
         await self._behind.close()
+
+    async def _missing(self) -> tuple[str, ...]:
+        """Return what a page lacks after what was recorded here had time to be written."""
+        return () if await self.drain(READ_WAITS_SECONDS) else (NOT_WRITTEN_YET,)
 
     def _next_id(self, now: datetime) -> str:
         with self._lock:

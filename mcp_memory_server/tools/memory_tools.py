@@ -90,10 +90,12 @@ async def load_context(
     memory: Memory,
     scope: Scope,
     max_tokens: int = 600,
+    cursor: Annotated[str | None, "from a reply"] = None,
 ) -> Reply:
     """Load who the user is, what to mind (diet, health), preferences, upcoming dates, main facts. Call first, once."""
     # Without the session: what is said in it, the model has before it already.
-    return (await memory.context.load(Scope(scope.user_id), max_tokens=max_tokens)).to_reply()
+    page = await memory.context.load(Scope(scope.user_id), max_tokens=max_tokens, cursor=cursor)
+    return page.to_reply()
 
 
 @memory_tool("Forget", destructive=True)

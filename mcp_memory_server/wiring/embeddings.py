@@ -13,7 +13,8 @@ async def open_embedders(settings: Settings) -> tuple[Embedder | None, Embedder 
     Raises:
         ConfigurationError: A package is missing, or the model is not there.
     """
-    has_fine = isinstance(parse_embeddings(settings.embeddings), BuiltInModel)
+    chosen = parse_embeddings(settings.embeddings)
+    has_fine = isinstance(chosen, BuiltInModel) and chosen.has_fine
     return await open_coarse_embedder(settings), built_in_fine_embedder() if has_fine else None
 
 

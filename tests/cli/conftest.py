@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_memory_server.adapters.sqlite.file import prepare_file
 from tests.cli.commands import Run, run_with
 
 
@@ -19,3 +20,10 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def run(table: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return run_with(capsys)
+
+
+@pytest.fixture
+def empty_table(table: Path) -> Path:
+    """The file that the settings name, after it was made."""
+    prepare_file(table)
+    return table

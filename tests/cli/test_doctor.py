@@ -17,23 +17,24 @@ def lines(out: str) -> dict[str, str]:
     return {line.split()[1]: line for line in out.splitlines() if line.startswith(("ok  ", "FAIL"))}
 
 
-def test_all_is_well_with_a_new_memory(run: Run, table: Path) -> None:
+def test_all_is_well_with_a_new_memory(run: Run, empty_table: Path) -> None:
     checked = run("doctor")
 
     assert checked.code == 0
     assert checked.out.endswith("All is well.\n")
     assert list(lines(checked.out)) == CHECKS
-    assert str(table) in checked.out
+    assert str(empty_table) in checked.out
     assert "user 'ana'" in checked.out
 
 
-def test_trying_a_memory_leaves_nothing_behind(run: Run, table: Path) -> None:
+def test_trying_a_memory_leaves_nothing_behind(run: Run, empty_table: Path) -> None:
     run("doctor")
 
-    with closing(sqlite3.connect(table)) as file:
+    with closing(sqlite3.connect(empty_table)) as file:
         assert file.execute("SELECT count(*) FROM items").fetchone() == (0,)
 
 
+@pytest.mark.usefixtures("empty_table")
 def test_json_is_for_programs(run: Run) -> None:
     checked = run("doctor", "--json").json
 

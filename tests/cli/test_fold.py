@@ -41,6 +41,7 @@ def test_old_conversations_are_summed_up_and_folded(run: Run, table: Path) -> No
     assert len(found) < 15
 
 
+@pytest.mark.usefixtures("empty_table")
 def test_nothing_to_do_is_no_error(run: Run) -> None:
     assert run("fold").out == "saw to 0 sessions; folded 0 summaries of 0 users\n"
 
@@ -67,6 +68,7 @@ def test_a_wrong_setting_shows_a_right_one(
     assert says in done.err
 
 
+@pytest.mark.usefixtures("empty_table")
 def test_a_model_of_unknown_price_is_refused_before_it_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_MEMORY_SUMMARIZER", "bedrock://amazon.nova-lite-v1:0?region=eu-west-1")
 
@@ -78,7 +80,7 @@ def test_a_model_of_unknown_price_is_refused_before_it_is_asked(run: Run, monkey
     assert run("fold").code == 0
 
 
-def test_doctor_says_that_the_ceiling_is_reached(run: Run, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_that_the_ceiling_is_reached(run: Run, empty_table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_MEMORY_SUMMARIZER", "anthropic:claude-haiku-5-5")
     before = run("doctor")
     monkeypatch.setenv("MCP_MEMORY_SPENDING", "dollars=0")

@@ -7,6 +7,7 @@ from tests.cli.commands import LISBON, PORTO, Run
 GUESS = ("remember", "Ana lives in Rome.", "--topic", "personal/location/city", "--source", "inferred")
 
 
+@pytest.mark.usefixtures("empty_table")
 def test_an_empty_memory_says_so_in_words(run: Run) -> None:
     assert run("facts").out == "Nothing is known yet.\n"
     assert run("facts", "work/").out == "Nothing is known below 'work/' yet.\n"
@@ -182,6 +183,7 @@ def test_a_correction_replaces_the_memory_it_names(run: Run) -> None:
     assert [row[-1] for row in run("facts").rows] == ["Ana's dog is called Max."]
 
 
+@pytest.mark.usefixtures("empty_table")
 def test_an_id_that_is_not_there_is_told_in_one_line(run: Run) -> None:
     missing = run("forget", "nobody")
 

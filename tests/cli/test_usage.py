@@ -41,6 +41,7 @@ WRONG: dict[str, tuple[list[str], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.usefixtures("empty_table")
 @pytest.mark.parametrize(("arguments", "words"), WRONG.values(), ids=WRONG)
 def test_wrong_usage_is_told_in_one_line(run: Run, arguments: list[str], words: tuple[str, ...]) -> None:
     refused = run(*arguments)

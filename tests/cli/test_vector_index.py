@@ -79,6 +79,7 @@ def test_doctor_says_when_the_index_is_of_another_model(run_there: Run, monkeypa
     assert "have 256 dimensions, those of the model have 512" in str(finding(run_there, "vectors")["found"])
 
 
+@pytest.mark.usefixtures("empty_table")
 def test_an_index_without_a_table_on_dynamodb_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_MEMORY_VECTOR_INDEX", "nearby")
 

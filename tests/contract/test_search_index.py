@@ -248,6 +248,23 @@ def test_the_same_words_are_another_match_if_they_are_somebody_else_s_or_about_s
     assert index.same_as("d1") == []
 
 
+def test_what_stands_beside_a_document_in_its_session_is_known_nearest_first() -> None:
+    talk = [said(number, f"Number {number} of the talk", session="s") for number in (4, 1, 3, 2, 5)]
+    index = index_of([*talk, said(6, "Another talk", session="other"), said(7, "A fact")])
+
+    assert index.beside("d3", 1) == (["d2"], ["d4"])
+    assert index.beside("d3", 9) == (["d2", "d1"], ["d4", "d5"])
+    assert index.beside("d5", 9) == (["d4", "d3", "d2", "d1"], [])
+    assert [index.beside(name, 9) for name in ("d6", "d7", "never there")] == [([], [])] * 3
+
+
+def test_what_was_removed_stands_beside_nothing() -> None:
+    index = index_of([said(number, f"Number {number} of the talk", session="s") for number in (1, 2, 3)])
+    index.remove(["d2"])
+
+    assert (index.beside("d1", 9), index.beside("d2", 9)) == (([], ["d3"]), ([], []))
+
+
 def test_almost_the_same_comes_behind_the_rest() -> None:
     long = "Anna really loves the old city of Bern with its river, bridges, arcades, clock tower, fountains and {}"
     again = [said(number, long.format(end)) for number, end in enumerate(("bears", "parks", "roofs", "trams"), start=5)]

@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory
-from mcp_memory_server.domain.ranking import best_first, liking, relevant_first, standing, standing_of_turn
+from mcp_memory_server.domain.overview import best_first
+from mcp_memory_server.domain.ranking import liking, standing, standing_of_turn
 from tests.domain.samples import DAY, NOON, known_fact, known_preference
 
 ANNA = [
@@ -28,13 +28,13 @@ def test_preferences_are_worth_knowing_before_facts() -> None:
     assert len(found) == len(ANNA)
 
 
-def test_the_order_without_a_question_follows_fading_within_the_hour() -> None:
+def test_the_order_without_a_question_follows_fading_and_is_worked_out_once_a_day() -> None:
     memories = [known_fact(f"Fact {number}", at=NOON - number * DAY) for number in range(5)]
     all_of_them = known(memories)
 
     assert best_first(all_of_them, NOON) == memories
-    assert best_first(all_of_them, NOON + timedelta(minutes=59)) is best_first(all_of_them, NOON)
-    assert len(all_of_them.orders) == 1
+    assert best_first(all_of_them, NOON + timedelta(days=300)) == memories
+    assert len(all_of_them.overviews) == 1
 
 
 def test_a_fresh_memory_counts_more_than_an_old_one() -> None:
@@ -51,13 +51,3 @@ def test_an_important_turn_counts_more_than_a_greeting() -> None:
 def test_what_is_told_often_is_liked_a_little_more_and_never_much(one: int, other: int) -> None:
     assert (liking(one) <= liking(other)) == (one <= other) or liking(one) == liking(other)
     assert 1.0 <= liking(one) <= 1.1
-
-
-@pytest.mark.parametrize(("relevant", "order"), [([], [2, 0, 1]), (["work"], [2, 1, 0])])
-def test_what_the_conversation_is_about_comes_after_preferences_and_before_the_rest(
-    relevant: list[str], order: list[int]
-) -> None:
-    ranked = [ANNA[2], ANNA[0], ANNA[1]]
-    ids = [ANNA[1].id for _ in relevant]
-
-    assert relevant_first(ranked, ids) == [ANNA[place] for place in order]

@@ -1,5 +1,6 @@
 """What a person can look at in a client: resources in Markdown, and the prompt to go through them."""
 
+import re
 from urllib.parse import quote
 
 import pytest
@@ -102,3 +103,17 @@ async def test_the_prompt_asks_the_model_to_go_through_everything(client: Client
     assert message.role == "user"
     assert isinstance(message.content, TextContent)
     assert all(tool in message.content.text for tool in ("load_context", "recall", "remember_fact", "forget"))
+
+
+async def test_what_the_prompt_says_about_ids_works_with_what_load_context_shows(client: Client) -> None:
+    await ask(client, "remember_fact", **LISBON)
+    await ask(client, "set_preference", key="tone", value="brief")
+    (shown,) = re.findall(r"Ana lives in Lisbon\..*\[(\w+)\]", (await ask(client, "load_context"))["context"])
+
+    changed = await ask(client, "remember_fact", fact="Ana lives in Porto.", replaces=[shown])
+    forgotten = await ask(client, "forget", id="pref:tone")
+
+    assert changed["earlier"] == ["Ana lives in Lisbon."]
+    assert forgotten["forgotten"] == "tone: brief"
+    (shown,) = re.findall(r"Ana lives in Porto\..*\[(\w+)\]", (await ask(client, "load_context"))["context"])
+    assert (await ask(client, "forget", id=shown))["forgotten"] == "Ana lives in Porto."

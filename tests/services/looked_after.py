@@ -27,15 +27,19 @@ async def looked_after(
     clock: FakeClock,
     *,
     care: Care | None = None,
+    runs: bool = False,
     with_copies: bool = True,
     metrics: Metrics | None = None,
     wrap: Callable[[ItemTable], ItemTable] = lambda table: table,
 ) -> AsyncGenerator[Memory]:
-    """Open the memory as one process does. Nothing happens in the background: a test calls `memory.care`."""
+    """Open the memory as one process does.
+
+    Unless it ``runs``, nothing happens in the background: a test calls `memory.care`.
+    """
     table = await SqliteItemTable.open(path, now=clock)
     sessions = SqliteSessionMemory(path.with_name("sessions.db"), now=clock, deadline=PATIENCE, settling=timedelta(0))
     beside = BesideTheTable(copies=sessions if with_copies else None, states=sessions)
-    chosen = Care(None if care is None else care.model)
+    chosen = Care(None if care is None else care.model, runs=runs)
     async with running(
         wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), metrics=metrics, care=lambda: chosen
     ) as memory:

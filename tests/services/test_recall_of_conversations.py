@@ -63,7 +63,7 @@ async def test_what_was_said_more_than_once_is_told_once_with_its_other_times(
 
     (other,) = told.to_reply()["also"]
     assert {told.origin, other["from"]} == {"talk 1:1", "talk 2:1"}
-    assert {(told.since or "")[:10], other["since"][:10]} == {f"{clock() - timedelta(days=days):%Y-%m-%d}" for days in (1, 2)}
+    assert {str(told.since)[:10], other["since"][:10]} == {f"{clock() - timedelta(days=days):%Y-%m-%d}" for days in (1, 2)}
     assert told.id != other["id"]
 
 
@@ -129,7 +129,7 @@ async def test_an_old_conversation_that_is_brought_along_is_found_by_who_asked_b
     await other_process.conversations.transcribe(anna, transcript_from([line]))
 
     told = (await memory.recall.search(anna, "piano")).memories[0]
-    assert (told.origin, (told.since or "")[:10]) == ("D1:3", "2019-05-08")
+    assert (told.origin, told.since[:10]) == ("D1:3", "2019-05-08")
 
 
 async def test_turns_of_hours_later_are_found(

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.items import Put
+from mcp_memory_server.domain.items import KeyPage, Put
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.tool_log import OUTPUT_CHARACTERS, ToolStatus
 from mcp_memory_server.errors import InvalidRequestError, TableFullError, TableUnavailableError, TooLargeError
@@ -59,6 +59,47 @@ async def test_a_call_is_kept_as_it_was(tool_log: ToolLog, clock: FakeClock) -> 
     assert (call.name, call.inputs, call.output) == ("search", inputs, "x" * OUTPUT_CHARACTERS)
     assert (call.status, call.duration) == (ToolStatus.TIMEOUT, timedelta(milliseconds=12.5))
     assert (call.at, call.session_id) == (clock(), "s1")
+
+
+async def test_a_call_is_listed_right_after_it_was_recorded(tool_log: ToolLog) -> None:
+    for number in range(30):
+        tool_log.record(IN_SESSION, f"tool {number}", {}, "", duration=SECOND)
+
+        by_time, by_session = await tool_log.by_time(IN_SESSION), await tool_log.by_session(IN_SESSION, "s1")
+        assert by_time.calls[0].name == by_session.calls[0].name == f"tool {number}"
+
+
+class LateIndex(WatchedTable):
+    """The real table, whose index lists nothing yet."""
+
+    async def find(self, *_: object, **__: object) -> KeyPage:
+        return KeyPage(())
+
+
+async def test_a_call_that_the_index_does_not_list_yet_is_in_its_session(memory: Memory, clock: FakeClock) -> None:
+    log = ToolLog(LateIndex(memory.table).as_table, clock)
+    log.record(Scope("anna", "s2"), "other", {}, "", duration=SECOND)
+    log.record(IN_SESSION, "search", {}, "", duration=SECOND)
+
+    assert [call.name for call in (await log.by_session(IN_SESSION, "s1")).calls] == ["search"]
+    await log.close()
+
+
+async def test_a_list_that_lacks_what_is_not_written_yet_says_so(
+    watched: WatchedTable, watched_log: ToolLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_memory_server.services.tool_log.READ_WAITS_SECONDS", 0.01)
+    released = threading.Event()
+    watched.before["put"] = lambda: asyncio.to_thread(released.wait)
+    watched_log.record(IN_SESSION, "search", {}, "", duration=SECOND)
+
+    before = await watched_log.by_time(IN_SESSION)
+    released.set()
+    await watched_log.drain()
+    after = await watched_log.by_time(IN_SESSION)
+
+    assert (before.calls, len(before.missing)) == ((), 1)
+    assert (len(after.calls), after.missing) == (1, ())
 
 
 async def test_no_secret_is_stored(tool_log: ToolLog, memory: Memory) -> None:

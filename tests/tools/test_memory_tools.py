@@ -182,6 +182,18 @@ async def test_forget_says_what_it_removed_and_how_many_earlier_versions(memory:
         await saved(memory, "Ana lives in Porto.")
 
 
+async def test_the_pages_of_the_context_lead_through_everything(memory: Memory) -> None:
+    for number in range(60):
+        await saved(memory, f"Ana has read book number {number} of the long list in her kitchen.")
+
+    pages = [await use(memory, "load_context", max_tokens=300)]
+    while "cursor" in pages[-1]:
+        pages.append(await use(memory, "load_context", max_tokens=300, cursor=pages[-1]["cursor"]))
+
+    text = "\n".join(page["context"] for page in pages)
+    assert all(f"number {number} of" in text for number in range(60))
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_no_tool_takes_an_argument_that_names_a_user(memory: Memory, tool: str) -> None:
     with pytest.raises(InvalidRequestError, match=r"there is no argument 'user_id'.*\. The arguments are: "):

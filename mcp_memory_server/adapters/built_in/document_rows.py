@@ -92,6 +92,13 @@ class DocumentRows:
         same = [self.ids[other] for other in np.flatnonzero(self.statements[: self.size] == self.statements[row])]
         return [one for one in same if one != document_id and one in self._rows]
 
+    def beside(self, document_id: str, reach: int) -> tuple[list[str], list[str]]:
+        """Return up to so many documents before and after one in its session, the nearest first."""
+        if (row := self._rows.get(document_id)) is None:
+            return [], []
+        before, after = self.sessions.beside(row, reach)
+        return [self.ids[other] for other in before], [self.ids[other] for other in after]
+
     def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
         """Return the documents that stand alone and are closest in meaning to this one, with their cosines."""
         if (row := self._rows.get(document_id)) is None:

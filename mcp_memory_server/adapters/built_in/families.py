@@ -53,15 +53,15 @@ class Family:
 
 
 TURN = Family(
-    words=1.0, coarse=1.0, fine=0.0, usual_mean=0.4, usual_spread=0.25, relative=0.56, slope=5.4, bias=-3.7, prior=0.5
+    words=1.0, coarse=1.0, fine=0.0, usual_mean=0.4, usual_spread=0.25, relative=0.56, slope=5.4, bias=-3.7, prior=2.0
 )
 """A turn of a conversation: it also borrows from its neighbours, its speaker, its session and its time."""
 FACT = Family(
-    words=0.7, coarse=1.0, fine=0.0, usual_mean=0.02, usual_spread=0.1, relative=1.0, slope=10.0, bias=-0.9, prior=0.2
+    words=0.7, coarse=1.0, fine=0.0, usual_mean=0.02, usual_spread=0.1, relative=1.0, slope=10.0, bias=-0.9, prior=0.1
 )
 """A memory of its own that has no fine vector yet, or cannot have one."""
 FINE_FACT = Family(
-    words=0.15, coarse=0.4, fine=1.0, usual_mean=0.12, usual_spread=0.1, relative=1.0, slope=17.0, bias=0.0, prior=0.2
+    words=0.15, coarse=0.4, fine=1.0, usual_mean=0.12, usual_spread=0.1, relative=1.0, slope=17.0, bias=0.0, prior=0.1
 )
 """A memory of its own with a fine vector. Its meaning says most; words and the coarse vector add to it."""
 

@@ -73,6 +73,10 @@ class BuiltInSearchIndex:
         """See the port."""
         return self._documents.same_as(document_id)
 
+    def beside(self, document_id: str, reach: int) -> tuple[list[str], list[str]]:
+        """See the port."""
+        return self._documents.beside(document_id, reach)
+
     def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
         """See the port."""
         return self._documents.alike(document_id, limit)

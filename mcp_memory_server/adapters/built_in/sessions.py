@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 
 import numpy as np
 
-from mcp_memory_server.adapters.built_in.columns import Numbers, with_room
+from mcp_memory_server.adapters.built_in.columns import Numbers, Rows, with_room
 
 ALONE = 0
 """The number of no session."""
@@ -51,6 +51,10 @@ class Sessions:
         self._lengths[self.number_of[row]] -= length
         self._link(int(self.before[row]), int(self.after[row]))
 
+    def beside(self, row: int, reach: int) -> tuple[list[int], list[int]]:
+        """Return up to so many rows before and after one, the nearest first."""
+        return _along(self.before, row, reach), _along(self.after, row, reach)
+
     def lengths(self) -> Numbers:
         """Return how many terms each session has, by its number."""
         return self._lengths[: len(self._places)]
@@ -75,3 +79,10 @@ class Sessions:
             self._places.append([])
             self._lengths = with_room(self._lengths, number)
         return number
+
+
+def _along(column: Rows, row: int, reach: int) -> list[int]:
+    found: list[int] = []
+    while len(found) < reach and (row := int(column[row])) != NOBODY:
+        found.append(row)
+    return found

@@ -103,7 +103,9 @@ def _in_process(stores: Sequence[Store], options: argparse.Namespace) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder of the recall data")
-    parser.add_argument("--source", nargs="+", default=(*SOURCES, PERSONAL), choices=(*SOURCES, PERSONAL, "own"))
+    parser.add_argument(
+        "--source", nargs="+", default=(*SOURCES, PERSONAL), choices=(*SOURCES, PERSONAL, "own", "exchanges")
+    )
     parser.add_argument("--compare", nargs="*", default=[], choices=[name for name in RANKINGS if name != "ours"])
     parser.add_argument("--categories", action="store_true", help="show the figures of ours by category")
     parser.add_argument("--nonsense", action="store_true", help="ask what nothing answers")

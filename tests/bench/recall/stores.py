@@ -12,6 +12,7 @@ from mcp_memory_server.domain.documents import USER, Document
 DEFAULT_DATA = Path(__file__).parents[4] / "shared" / "data" / "recall"
 SOURCES = ("locomo", "longmemeval", "beam")
 OWN_SET = Path(__file__).with_name("own_set.jsonl")
+EXCHANGES = Path(__file__).with_name("exchanges.jsonl")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ def read_stores(source: str, data: Path) -> list[Store]:
     """
     if source == "own":
         return [own_store()]
+    if source == "exchanges":
+        return exchange_stores()
     file = data / f"{source}.jsonl"
     if not file.exists():
         raise SystemExit(f"{file} is missing: give the folder of the recall data with --data")
@@ -53,6 +56,32 @@ def own_store() -> Store:
     rows = [json.loads(line) for line in OWN_SET.read_text(encoding="utf-8").splitlines()]
     asked = [row | {"id": f"{row['id']}?", "evidence": [row["id"]]} for row in rows]
     return store_from({"source": "own", "memories": [row | {"speaker": USER} for row in rows], "questions": asked})
+
+
+def exchange_stores() -> list[Store]:
+    """Return our own conversations, a store for each language, whose answers stand beside what a question finds.
+
+    They are the reply to a question, further items of a list, or a turn between two that hold the words.
+    """
+    rows = [json.loads(line) for line in EXCHANGES.read_text(encoding="utf-8").splitlines()]
+    languages = dict.fromkeys(row["language"] for row in rows)
+    return [_exchange_store([row for row in rows if row["language"] == language]) for language in languages]
+
+
+def _exchange_store(rows: Sequence[dict[str, Any]]) -> Store:
+    memories: list[dict[str, Any]] = []
+    for day, row in enumerate(rows, start=1):
+        turns = [turn | {"session": row["id"]} for turn in row["turns"]]
+        turns += [{"speaker": USER, "text": text, "session": f"{row['id']} {text}"} for text in row["elsewhere"]]
+        memories += [
+            turn | {"id": f"{row['id']}:{place}", "date": f"2024-05-{day:02}T10:{place:02}"}
+            for place, turn in enumerate(turns)
+        ]
+    asked = [
+        row | {"category": row["kind"], "evidence": [f"{row['id']}:{place}" for place in row["evidence"]]}
+        for row in rows
+    ]
+    return store_from({"source": "exchanges", "memories": memories, "questions": asked})
 
 
 def store_from(row: dict[str, Any]) -> Store:
