@@ -30,7 +30,8 @@ come from an id: two different ids can share neither a key nor a key prefix.
 
 The index knows a chat by its id (``CHAT#<user>#<chat id>``) and the tool calls of a session, in the order of time
 (``TOOLS#<user>#<session>``). The user is part of both, so that knowing an id gives nobody what it names. For whoever
-folds summaries it lists them by the day on which that is due (``FOLD#<day>``).
+folds summaries it lists them by the day on which that is due (``FOLD#<day>``). The current facts of a topic are listed
+in the order in which they were learned (``TOPIC#<user>#<topic, in lower case>``), those of earlier releases excepted.
 """
 
 import re
@@ -61,6 +62,8 @@ COPIES_EPOCH = Key("COPIES", "EPOCH")
 # What is known about a user lies in one stretch, history included, so that one query reads all of it.
 # The sign after "#" is "$". Some bookkeeping lies between, which is no memory.
 KNOWN_STRETCH = (CURRENT_FACTS, "SUM$")
+# Current facts under their topics lie before and, where a topic is in another script, behind those under fingerprints.
+LEGACY_STRETCHES = ((CURRENT_FACTS, f"{CURRENT_FACTS}~"), (f"{CURRENT_FACTS}\x7f", "FACT$"))
 NO_MEMORIES = (FORGOTTEN, PROFILE, SPENT)
 
 _LEGACY_FACTS = (CURRENT_FACTS, POSSIBLE_FACTS, PAST_FACTS)
@@ -173,6 +176,11 @@ def note_key(scope: Scope, kind: NoteKind, note_id: str) -> Key:
 def summary_key(scope: Scope, level: str, summary_id: str) -> Key:
     """Return where a summary lies."""
     return Key(user_partition(scope.user_id), f"{SUMMARIES}{level}#{encoded(summary_id)}")
+
+
+def topic_index(scope: Scope, topic: str) -> str:
+    """Return under which name the index lists the current facts of a topic, in whatever case it is written."""
+    return f"TOPIC#{encoded(scope.user_id)}#{encoded(topic.casefold())}"
 
 
 def fold_index(day: date) -> str:

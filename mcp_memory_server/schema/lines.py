@@ -24,6 +24,7 @@ from mcp_memory_server.schema.records import (
     note_from,
     preference_from,
     tombstone_from,
+    topic_entry,
 )
 from mcp_memory_server.schema.summary_records import summary_from, summary_put
 
@@ -121,8 +122,10 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
         body = chat_body(scope, _chat(item), body)
     if prefix == keys.SUMMARIES:
         return summary_put(scope, summary_from(item), expected_version=0, over=body)
-    if "id" in body and prefix in _FACTS:
-        body = {**body, "id": fact_id(fact_from(item).text)}
+    if prefix in _FACTS:
+        fact = fact_from(item)
+        made_anew = {"id": fact_id(fact.text)} if "id" in body else {}
+        body = {**body, **made_anew, **topic_entry(scope, fact)}
     return Put(key, checked_body(key, body), expected_version=0, expires_at=item.expires_at)
 
 

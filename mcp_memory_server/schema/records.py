@@ -10,11 +10,20 @@ from enum import StrEnum
 from typing import TypeVar
 
 from mcp_memory_server.domain.facts import Fact, Outcome, Permanence, Source, Standing, Tombstone, fact_id
-from mcp_memory_server.domain.items import Item, Value
+from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Value
 from mcp_memory_server.domain.notes import Note, NoteKind, expiry
 from mcp_memory_server.domain.preferences import Preference, SetBy
+from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import TableDamagedError
-from mcp_memory_server.schema.keys import NOTES, PAST_FACTS, POSSIBLE_FACTS, PREFERENCES, decoded, timestamp
+from mcp_memory_server.schema.keys import (
+    NOTES,
+    PAST_FACTS,
+    POSSIBLE_FACTS,
+    PREFERENCES,
+    decoded,
+    timestamp,
+    topic_index,
+)
 
 Record = Mapping[str, Value]
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -52,6 +61,19 @@ def fact_body(fact: Fact, over: Record | None = None) -> dict[str, Value]:
         "standing": fact.standing.value,
         **{name: value for name, value in optional.items() if value is not None},
     }
+
+
+def listed_fact_body(scope: Scope, fact: Fact, over: Record | None = None) -> dict[str, Value]:
+    """Return the body of a fact's item that the index lists under the topic of the fact, if that is current."""
+    body = {name: value for name, value in fact_body(fact, over).items() if name not in (INDEX_PARTITION, INDEX_SORT)}
+    return {**body, **topic_entry(scope, fact)}
+
+
+def topic_entry(scope: Scope, fact: Fact) -> dict[str, Value]:
+    """Return what lists a current fact under its topic in the index."""
+    if fact.topic is None or fact.standing is not Standing.CURRENT:
+        return {}
+    return {INDEX_PARTITION: topic_index(scope, fact.topic), INDEX_SORT: timestamp(fact.valid_from)}
 
 
 def fact_from(item: Item) -> Fact:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
+from itertools import count
 from weakref import WeakValueDictionary
 
 from mcp_memory_server.domain.credentials import refuse_credentials
@@ -33,6 +34,7 @@ from mcp_memory_server.schema.records import fact_from, outcome_from, tombstone_
 from mcp_memory_server.schema.stamps import raise_stamp
 from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.fact_history import all_versions
+from mcp_memory_server.services.facts_around import TOPIC, FactsAround
 from mcp_memory_server.services.known_memories import KnownMemories
 from mcp_memory_server.services.learning import (
     MOST_BESIDE,
@@ -44,8 +46,6 @@ from mcp_memory_server.services.learning import (
 )
 from mcp_memory_server.services.writing import operation_of, until_it_holds
 
-TOPIC = "topic"
-"""What a statement replaces if it gives the one value of its topic: whatever is current there."""
 MOST_REPLACED = 50
 
 
@@ -74,6 +74,7 @@ class Facts:
         self._known = known
         self._embeddings = embeddings
         self._now = now
+        self._around = FactsAround(table, known)
         self._learning: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
     async def learn(
@@ -105,7 +106,8 @@ class Facts:
                 await self._known.note_own_write(scope)
                 return learned
         async with self._one_at_a_time(scope):
-            return await until_it_holds(lambda: self._learn(scope, statement, named, operation))
+            attempts = count()
+            return await until_it_holds(lambda: self._learn(scope, statement, named, operation, next(attempts)))
 
     async def end(self, scope: Scope, fact_id: str, until: date | None = None) -> Fact:
         """Note that a fact is true no longer, or only up to and including a day, and return it. It stays as history.
@@ -115,7 +117,8 @@ class Facts:
             InvalidRequestError: It would end before it began.
         """
         async with self._one_at_a_time(scope):
-            return await until_it_holds(lambda: self._end(scope, fact_id, until))
+            attempts = count()
+            return await until_it_holds(lambda: self._end(scope, fact_id, until, next(attempts)))
 
     async def get(self, scope: Scope, fact_id: str) -> Fact:
         """Return the fact with this id: current, only possible, or else as history.
@@ -194,8 +197,10 @@ class Facts:
         await self._table.write(writes, operation_id=operation)
         return Learned(learning.outcome, learning.fact)
 
-    async def _learn(self, scope: Scope, statement: Statement, named: Sequence[str], operation: str) -> Learned:
-        known, version = await self._known.exactly(scope)
+    async def _learn(
+        self, scope: Scope, statement: Statement, named: Sequence[str], operation: str, attempt: int
+    ) -> Learned:
+        known, version = await self._around.of(scope, statement, named, attempt)
         named = [name if name == TOPIC else resolved_id(name, known) for name in named]
         now = self._now()
         statement, replaced, missing = _resolved(known, statement, named, now)
@@ -233,10 +238,11 @@ class Facts:
         mark = keys.tombstone_key(scope, learning.fact.fingerprint)
         lifting = Delete(mark, expected_version=0 if tombstone is None else tombstone.version)
         beside, rest = learning.changes[:MOST_BESIDE], learning.changes[MOST_BESIDE:]
-        writes = [put, *writes_beside(put, beside, items, known)]
+        writes = [put, *writes_beside(scope, put, beside, items, known)]
         changed = [*(write.key for write in writes), *([] if tombstone is None else [mark])]
         stamp = raise_stamp(scope, *changed, expected_version=guard)
         await self._table.write([stamp, lifting, *writes], operation_id=operation)
+        self._around.note_own_write(scope, learning.fact.topic, put.key)
         keys_of = {change: items[change.before].key for change in rest}
         for start in range(0, len(rest), MOST_TOGETHER):
             some = rest[start : start + MOST_TOGETHER]
@@ -248,12 +254,12 @@ class Facts:
         """Turn into history what had no room beside the fact. What somebody else has changed since stays so."""
         found = await self._table.get_many([keys_of[change] for change in changes])
         stored = [(change, found[key]) for change in changes if (key := keys_of[change]) in found]
-        writes = [write for change, item in stored for write in writes_of(change, item, known)]
+        writes = [write for change, item in stored for write in writes_of(scope, change, item, known)]
         if writes:
             await self._table.write([raise_stamp(scope, *(write.key for write in writes)), *writes])
 
-    async def _end(self, scope: Scope, fact_id: str, until: date | None) -> Fact:
-        known, _ = await self._known.exactly(scope)
+    async def _end(self, scope: Scope, fact_id: str, until: date | None, attempt: int) -> Fact:
+        known, _ = await self._around.of(scope, None, [fact_id], attempt)
         fact_id, now = resolved_id(fact_id, known), self._now()
         stored = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_alive(row, now)}
         named = [fact for fact in stored.values() if fact.id == fact_id]
@@ -272,7 +278,7 @@ class Facts:
             write
             for change, item in zip(changes, items, strict=True)
             if change.after != change.before
-            for write in writes_of(change, item, known)
+            for write in writes_of(scope, change, item, known)
         ]
         if writes:
             await self._table.write([raise_stamp(scope, *(write.key for write in writes)), *writes])

@@ -105,6 +105,15 @@ class KnownMemories:
         kept, _ = await self._brought_up(scope, self._near)
         return kept
 
+    def holds(self, scope: Scope) -> bool:
+        """Tell whether the user is one of those seen last, of whom not everything has to be read."""
+        with self._lock:
+            return scope.user_id in self._kept
+
+    def read(self, items: Iterable[Item]) -> Known:
+        """Return what these items hold, as if nothing else were known."""
+        return self._read(items)
+
     async def exactly(self, scope: Scope) -> tuple[Known, int]:
         """Return what is known, read past every cache, and the version of the item that every write raises.
 

@@ -13,7 +13,7 @@ from mcp_memory_server.domain.memories import Known, is_alive
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.records import OUTCOME, fact_body, fact_from
+from mcp_memory_server.schema.records import OUTCOME, fact_from, listed_fact_body
 
 MOST_BESIDE = (MAX_WRITES_AT_ONCE - 3) // 2
 """So many facts change together with a new one, with two writes each. The stamp, the new fact and the mark of
@@ -111,27 +111,29 @@ def put_of(scope: Scope, learning: Learning, items: Mapping[Fact, Item]) -> Put:
     version = 0
     if item is not None and over is not None and over.standing is fact.standing:
         key, version = item.key, item.version
-    body = {**fact_body(fact, None if item is None else item.body), OUTCOME: learning.outcome.value}
+    body = {**listed_fact_body(scope, fact, None if item is None else item.body), OUTCOME: learning.outcome.value}
     return Put(key, body, expected_version=version, expires_at=fact.expires_at)
 
 
-def writes_beside(put: Put, changes: Sequence[Change], items: Mapping[Fact, Item], known: Known) -> list[Write]:
+def writes_beside(
+    scope: Scope, put: Put, changes: Sequence[Change], items: Mapping[Fact, Item], known: Known
+) -> list[Write]:
     """Return what is written beside the fact, each item once and not where the fact itself is put."""
-    by_key = {items[change.before].key: writes_of(change, items[change.before], known) for change in changes}
+    by_key = {items[change.before].key: writes_of(scope, change, items[change.before], known) for change in changes}
     return [write for writes in by_key.values() for write in writes if write.key != put.key]
 
 
-def writes_of(change: Change, item: Item, known: Known) -> list[Write]:
+def writes_of(scope: Scope, change: Change, item: Item, known: Known) -> list[Write]:
     """Return what is written for one change: history lies beside what holds, under the moment of its end."""
     after = change.after
     if after is None:
         return [Delete(item.key, item.version)]
     if after.standing is not Standing.PAST:
-        return [Put(item.key, fact_body(after, item.body), item.version, after.expires_at)]
+        return [Put(item.key, listed_fact_body(scope, after, item.body), item.version, after.expires_at)]
     is_guess = change.before.standing is Standing.CANDIDATE
     place = replace(item.key, sk=keys.fact_place(after.fingerprint)) if is_guess else item.key
     end = after.valid_to or after.valid_from
     while (key := keys.past_fact_key(place, end)).sk in known.by_key:
         end += INSTANT  # the clock stepped back
     past = replace(after, valid_to=end)
-    return [Put(key, fact_body(past, item.body), 0, after.expires_at), Delete(item.key, item.version)]
+    return [Put(key, listed_fact_body(scope, past, item.body), 0, after.expires_at), Delete(item.key, item.version)]

@@ -8,7 +8,7 @@ from mcp_memory_server import __version__
 from tests.cli.commands import Run
 
 COMMANDS = (
-    *("serve", "doctor", "facts", "preferences", "recall", "remember", "forget"),
+    *("serve", "doctor", "facts", "preferences", "recall", "remember", "end", "forget"),
     *("export", "import", "forget-user", "redrive", "fold", "tables"),
 )
 

@@ -94,6 +94,25 @@ async def test_the_users_seen_last_are_kept_and_the_others_are_read_again(
     assert watched.calls["query"] == 1
 
 
+@pytest.mark.parametrize("replaces", [None, "topic", "ids"])
+async def test_a_process_that_has_not_seen_the_user_learns_without_reading_everything(
+    memory: Memory, anna: Scope, clock: FakeClock, replaces: str | None
+) -> None:
+    bern = (await memory.facts.learn(anna, Statement("Ana lives in Bern.", topic="Home/City"))).fact
+    for number in range(30):
+        await memory.facts.learn(anna, Statement(f"Knows person {number}", topic=f"people/{number}"))
+    watched = WatchedTable(memory.table)
+
+    async with running(watched.as_table, now=clock) as again:
+        named = [bern.id] if replaces == "ids" else replaces
+        learned = await again.facts.learn(anna, Statement("Ana lives in Basel.", topic="home/city"), replaces=named)
+
+    assert [fact.text for fact in learned.superseded] == ["Ana lives in Bern."]
+    assert learned.fact.topic == "Home/City"
+    assert watched.calls["query"] == 2  # whether an earlier release stored anything
+    assert len(await memory.facts.all(anna)) == 31
+
+
 async def test_own_writes_that_nobody_asked_about_are_not_a_reason_to_read_everything_again(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:

@@ -111,6 +111,17 @@ async def test_a_guess_is_promoted_out_of_its_place(old: Memory, anna: Scope) ->
     assert texts(await old.facts.all(anna)) == ["Ana lives in Rome"]
 
 
+@pytest.mark.parametrize("topic", ["home", "東京", "~home", "Ü/ber"])
+async def test_one_under_any_topic_is_found_by_a_process_that_has_not_seen_the_user(
+    memory: Memory, anna: Scope, topic: str
+) -> None:
+    await memory.table.put(Put(keys.legacy_fact_key(anna, topic), {"text": "Ana lives in Bern", "topic": topic}))
+
+    again = await memory.facts.learn(anna, Statement("Ana lives in Bern", topic="elsewhere"))
+
+    assert (again.outcome, again.fact.topic) == (Outcome.SUPPORTED, topic)
+
+
 async def test_an_export_of_an_earlier_release_is_brought_in_again_as_it_was(old: Memory, anna: Scope) -> None:
     lines = [line async for line in old.archive.export(anna)]
     ben = Scope("ben")

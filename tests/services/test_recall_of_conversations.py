@@ -63,7 +63,8 @@ async def test_what_was_said_more_than_once_is_told_once_with_its_other_times(
 
     (other,) = told.to_reply()["also"]
     assert {told.origin, other["from"]} == {"talk 1:1", "talk 2:1"}
-    assert {str(told.since)[:10], other["since"][:10]} == {f"{clock() - timedelta(days=days):%Y-%m-%d}" for days in (1, 2)}
+    days = {f"{clock() - timedelta(days=ago):%Y-%m-%d}" for ago in (1, 2)}
+    assert {str(told.since)[:10], other["since"][:10]} == days
     assert told.id != other["id"]
 
 
