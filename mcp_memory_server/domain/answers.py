@@ -237,8 +237,13 @@ class Reply:
         return False
 
     def _fits_alone(self, memory: Recollection) -> bool:
-        # Exactly, and without a cursor: the first memory is worth more than one.
-        return self._count(reply_text(replace(self._alone, memories=(memory,)).to_reply())) <= self._max_tokens
+        # Exactly, and without a cursor or a note: the first memory is worth more than those.
+        for answer in (self._answer, replace(self._answer, is_nearest_only=False)):
+            alone = replace(self._alone, memories=(memory,), is_nearest_only=answer.is_nearest_only)
+            if self._count(reply_text(alone.to_reply())) <= self._max_tokens:
+                self._answer = answer
+                return True
+        return False
 
     def ended(self, more: int, place: Place) -> Recalled:
         """Return the reply, with so many more left out, to a question whose earlier answers ended at this place."""

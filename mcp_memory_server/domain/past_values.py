@@ -1,17 +1,17 @@
-"""Past values: what no longer holds is found too, but never before the value that holds now."""
+"""Past values: what no longer holds, or only might, is found too, but never before the value that holds now."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mcp_memory_server.domain.documents import Match
-from mcp_memory_server.domain.memories import KnownMemory, is_past
+from mcp_memory_server.domain.memories import Kind, KnownMemory, is_past
 
 
 def after_their_successors(matches: Sequence[Match], memories: Mapping[str, KnownMemory], now: datetime) -> list[Match]:
-    """Return the matches in their order, but past values of a topic behind the first one that holds now."""
+    """Return the matches in their order, but past and possible values of a topic behind the first that holds now."""
     topics = [_topic(match, memories) for match in matches]
-    over = [match.id in memories and is_past(memories[match.id], now) for match in matches]
+    over = [match.id in memories and _gives_way(memories[match.id], now) for match in matches]
     current = {topic for topic, past in zip(topics, over, strict=True) if topic and not past}
     waiting: defaultdict[str, list[Match]] = defaultdict(list)
     ordered: list[Match] = []
@@ -29,3 +29,7 @@ def after_their_successors(matches: Sequence[Match], memories: Mapping[str, Know
 def _topic(match: Match, memories: Mapping[str, KnownMemory]) -> str:
     memory = memories.get(match.id)
     return (memory.topic or "").casefold() if memory else ""
+
+
+def _gives_way(memory: KnownMemory, now: datetime) -> bool:
+    return memory.kind is Kind.CANDIDATE or is_past(memory, now)

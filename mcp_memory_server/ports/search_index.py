@@ -61,12 +61,13 @@ class SearchIndex(Protocol):
         only: Collection[str] | None = None,
         prior: Prior | None = None,
         explain: bool = False,
+        few_weak: bool = True,
     ) -> list[Match]:
         """Return the documents that answer one of the questions best, the most probable first, at most ``limit``.
 
         The best there is is always returned, with a low probability if it is hardly an answer, but only a few of those
-        (``domain.likelihood``). A question without a telling word ("what is it?") finds nothing. What was said more
-        than once is one match. What is past comes after what holds; ``only`` names what may be found, past or not,
-        without a difference. Only to ``explain`` are the parts of scores returned.
+        (``domain.likelihood``), unless not ``few_weak``. A question without a telling word ("what is it?") finds
+        nothing. What was said more than once is one match. What is past comes after what holds; ``only`` names what may
+        be found, past or not, without a difference. Only to ``explain`` are the parts of scores returned.
         """
         ...

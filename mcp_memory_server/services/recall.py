@@ -161,6 +161,7 @@ class Recall:
             times_told=self._access.of(asked.scope),
             only=_only(asked),
             explain=asked.explain,
+            few_weak=asked.topic is None,  # who names a topic asks for all that lies there
         )
         rows = known.by_key
         missing = (*known.missing, *missing)

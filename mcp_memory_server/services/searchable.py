@@ -233,6 +233,7 @@ class Searchable:
         times_told: Mapping[str, int],
         only: Callable[["Searchable"], Collection[str]] | None = None,
         explain: bool = False,
+        few_weak: bool = True,
     ) -> tuple[list[Match], Known]:
         """Return what answers one of the questions, best first, with what belongs to it in its conversation.
 
@@ -242,7 +243,13 @@ class Searchable:
             prior = self._prior(asked_at, times_told)
             chosen = None if only is None else only(self)
             found = self.index.search(
-                questions, asked_at=asked_at, limit=limit, only=chosen, prior=prior, explain=explain
+                questions,
+                asked_at=asked_at,
+                limit=limit,
+                only=chosen,
+                prior=prior,
+                explain=explain,
+                few_weak=few_weak,
             )
             return with_exchanges(found, self._conversations(chosen)), self.known
 

@@ -51,7 +51,7 @@ async def test_no_reply_is_longer_than_its_budget(full_client: Client) -> None:
 async def test_a_larger_budget_is_used_and_what_did_not_fit_is_counted(full_client: Client) -> None:
     replies = []
     for budget in BUDGETS:
-        result = await full_client.call_tool("recall", {"query": "Ana Lisbon", "max_tokens": budget})
+        result = await full_client.call_tool("recall", {"query": "Ana Lisbon", "topic": "life", "max_tokens": budget})
         replies.append(result.structured_content or {})
 
     told = [len(reply["memories"]) for reply in replies]

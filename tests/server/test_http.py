@@ -56,7 +56,7 @@ def test_all_five_tools_work_with_a_client_of_another_make(http_server: Served) 
     assert [tool["name"] for tool in tools] == FIVE_TOOLS
     assert found["memories"][0]["text"] == "Ana's kettle is red."
     assert "- kettle: always on" in page["context"]
-    assert forgotten == {"status": "complete", "removed": 1}
+    assert forgotten == {"status": "complete", "forgotten": "Ana's kettle is red.", "removed": 1}
 
 
 def test_no_session_is_kept_so_that_nothing_depends_on_a_connection(http_server: Served) -> None:

@@ -77,7 +77,7 @@ def test_it_uses_all_five_tools(inspector: Inspector) -> None:
     assert found["memories"][0]["text"] == "Ana's lantern is green."
     assert changed["value"] == "lit"
     assert "- lantern: lit" in page["context"]
-    assert forgotten == {"status": "complete", "removed": 1}
+    assert forgotten == {"status": "complete", "forgotten": "Ana's lantern is green.", "removed": 1}
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy", "auto"])

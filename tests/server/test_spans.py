@@ -49,7 +49,7 @@ async def test_each_tool_is_a_memory_operation_by_its_conventional_name(
         {"gen_ai.operation.name": "upsert_memory", **complete},
         {"gen_ai.operation.name": "upsert_memory", **complete},
         {"gen_ai.operation.name": "search_memory", **complete},
-        {"gen_ai.operation.name": "search_memory", "gen_ai.memory.record.count": 1, **complete},
+        {"gen_ai.operation.name": "search_memory", "gen_ai.memory.record.count": 2, **complete},
         {"gen_ai.operation.name": "delete_memory", "gen_ai.memory.record.count": 1, **complete},
     ]
 

@@ -90,13 +90,15 @@ class BuiltInSearchIndex:
         only: Collection[str] | None = None,
         prior: Prior | None = None,
         explain: bool = False,
+        few_weak: bool = True,
     ) -> list[Match]:
         """See the port."""
         if not len(self):
             return []
         asked = [self._question(text, vectors, asked_at) for text, vectors in questions]
         scored = [self._scored(question, only) for question in asked if question.words]
-        return self._best(scored, limit, prior, lower_past=only is None, explain=explain)
+        matches = self._best(scored, limit, prior, lower_past=only is None, explain=explain)
+        return (without_most_weak(matches) if few_weak else matches)[:limit]
 
     def _question(self, text: str, vectors: Vectors, asked_at: datetime) -> Question:
         coarse = vectors.coarse if self._documents.coarse.dimensions else None
@@ -206,7 +208,7 @@ class BuiltInSearchIndex:
         ranked = sorted(hits, key=lambda row: (-odds[row], ids[row]))
         said = said_once(ranked, dict(zip(ranked, statements[ranked].tolist(), strict=True)))
         first = np.array(list(said), np.intp)
-        matches = [
+        return [
             Match(
                 ids[row],
                 1 / (1 + math.exp(-odds[row])),
@@ -215,7 +217,6 @@ class BuiltInSearchIndex:
             )
             for row in first[repetitions_last(first, self._documents)].tolist()
         ]
-        return few_weak(matches)[:limit]
 
     def _adjusted(self, hits: Mapping[int, Hit], prior: Prior | None, *, lower_past: bool) -> dict[int, float]:
         """Return the odds of the rows after what is known about each whatever the question."""
@@ -230,7 +231,7 @@ class BuiltInSearchIndex:
         return odds
 
 
-def few_weak(matches: Sequence[Match]) -> list[Match]:
+def without_most_weak(matches: Sequence[Match]) -> list[Match]:
     """Return the matches without all but a few of those that are weak."""
     clear = [match for match in matches if match.probability >= RELATED_FROM]
     weak = [match for match in matches if match.probability < RELATED_FROM]

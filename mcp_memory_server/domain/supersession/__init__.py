@@ -44,6 +44,8 @@ def is_update(new: str, old: str, topic: str | None) -> bool:
     is_single = is_single_valued(topic)
     if unspaced.is_unspaced(new) or unspaced.is_unspaced(old):
         return unspaced.is_update(new, old, is_single=is_single)
+    if is_single:
+        new, old = fragments.about_the_user(new, old, topic or "")
     later, earlier = _read(new), _read(old)
     if later is None or earlier is None or later.pieces == earlier.pieces:
         return False

@@ -1,4 +1,9 @@
-"""Fragments: what is saved without a subject ("Lives in Rome") or as a bare value ("Rome")."""
+"""Fragments: what is saved without a subject ("Lives in Rome"), as a bare value ("Rome"), or about "the user".
+
+A memory is about one person, who is called by name in one fact and "the user" in the next.
+"""
+
+import re
 
 from mcp_memory_server.domain.supersession.reading import VERBS, Reading
 
@@ -14,6 +19,23 @@ _WITH_ONE_VALUE = (
 )
 BARE_VALUES = frozenset(_WITH_ONE_VALUE.split())
 """Topics under which a bare value is the only one. Other single-valued ones may list several: languages, numbers."""
+
+_ABOUT_THE_USER = frozenset(
+    ["about", "career", "home", "identity", "job", "location", "me", "personal", "profile", "user", "work"]
+)
+"""Topics that are about the user begin with one of these, or are the name of the value alone."""
+_USER = re.compile(r"(?:the )?user\b", re.IGNORECASE)
+_NAME = re.compile(r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?(?= [a-zß-ÿ])")  # noqa: RUF001
+
+
+def about_the_user(one: str, other: str, topic: str) -> tuple[str, str]:
+    """Return the texts with "User" for a name, if only one of them has a name and the topic is about the user."""
+    place, _, leaf = topic.strip().lower().rpartition("/")
+    if leaf not in BARE_VALUES or (place and place.partition("/")[0] not in _ABOUT_THE_USER):
+        return one, other
+    if bool(_USER.match(one)) == bool(_USER.match(other)):
+        return one, other
+    return tuple(text if _USER.match(text) else _NAME.sub(SUBJECT, text, count=1) for text in (one, other))  # type: ignore[return-value]
 
 
 def with_subject(text: str, reading: Reading) -> str:
