@@ -22,6 +22,10 @@ class Vectors:
     coarse: bytes | None = None
     fine: bytes | None = None
 
+    def or_else(self, other: "Vectors") -> "Vectors":
+        """Return these vectors, and the other's where there is none."""
+        return Vectors(self.coarse or other.coarse, self.fine or other.fine)
+
 
 NO_VECTORS = Vectors()
 

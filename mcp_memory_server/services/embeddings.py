@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mcp_memory_server.domain.items import Value
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.vectors import Vectors
-from mcp_memory_server.errors import UnavailableError
+from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.schema.embeddings import Models, embedding_body
 from mcp_memory_server.schema.vector_entries import entry_body
@@ -84,8 +84,15 @@ class Embeddings:
         return await self._embedder.embed(texts)
 
     async def fine_of_texts(self, texts: Sequence[str]) -> Sequence[bytes | None]:
-        """Return the fine vectors of texts; none if there is no such model."""
-        return [None] * len(texts) if self._fine is None or not texts else await self._fine.embed(texts)
+        """Return the fine vectors of texts; none if there is no such model, or it does not answer."""
+        nothing = [None] * len(texts)
+        if self._fine is None or not texts:
+            return nothing
+        try:
+            return await self._fine.embed(texts)
+        except MemoryServerError:
+            logger.warning("the model %s cannot be used", self._fine.model, exc_info=True)
+            return nothing
 
     async def of_questions(self, questions: Sequence[str], *, with_fine: bool = True) -> list[Vectors]:
         """Return the vectors of questions, as far as the models answer in time.
@@ -117,7 +124,7 @@ async def _asked(model: Embedder | None, questions: Sequence[str], longest_wait:
             return list(await model.embed(questions, as_question=True))
     except TimeoutError:
         logger.info("the model %s is not ready: recall goes on without it", model.model)
-    except UnavailableError:
+    except MemoryServerError:
         logger.warning("the model %s does not answer: recall goes on without it", model.model, exc_info=True)
     return [None] * len(questions)
 

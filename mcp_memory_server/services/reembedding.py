@@ -9,7 +9,7 @@ from threading import Lock
 
 from mcp_memory_server.domain.items import Item, Key, Update
 from mcp_memory_server.domain.memories import KnownMemory
-from mcp_memory_server.domain.vectors import Vectors
+from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
 from mcp_memory_server.errors import (
     ConfigurationError,
     ConflictError,
@@ -27,6 +27,8 @@ from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import memory_from
 
 EMBEDDED_AT_ONCE = 25
+MOST_WAITED_FOR = 64
+"""For so many fine vectors a question waits: a second with numpy, a quarter of that with onnxruntime."""
 MOST_QUEUED = 300_000
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 60.0
 TOLD_EVERY = 1_000
@@ -39,10 +41,14 @@ Placed = Callable[[Vectors], None]
 
 @dataclass(frozen=True)
 class Lacking:
-    """An item whose text has no vector of the model in use; ``placed`` tells the index, if that lacks it too."""
+    """An item whose text lacks a vector of a model in use.
+
+    ``placed`` tells the index, if that lacks it too; ``made`` are vectors of this text that need not be made again.
+    """
 
     key: Key
     placed: Placed | None = None
+    made: tuple[str, Vectors] | None = None
 
 
 @dataclass(frozen=True)
@@ -81,13 +87,22 @@ class Reembedding:
         return lacks_fine or (models.coarse is not None and vectors.coarse is None)
 
     async def vectors(self, memories: Sequence[KnownMemory]) -> list[Vectors]:
-        """Return the vectors of each memory: the stored ones, and a coarse one made now where that model runs here."""
+        """Return the vectors of each memory: the stored ones, and those made now because that takes little time.
+
+        That is a coarse one where that model runs here, and a fine one if only a few memories lack it: whoever saves
+        some facts and asks at once, while the model is still being loaded, waits for it.
+        """
         found = [memory.vectors for memory in memories]
         lacking = [place for place, vectors in enumerate(found) if vectors.coarse is None]
         if lacking and self._embeddings.run_here:
             made = await self._embeddings.of_texts([memories[place].searched_text for place in lacking])
             for place, vector in zip(lacking, made, strict=True):
                 found[place] = replace(found[place], coarse=vector)
+        short = [place for place, one in enumerate(memories) if one.is_short and found[place].fine is None]
+        if len(short) <= MOST_WAITED_FOR:
+            fine = await self._embeddings.fine_of_texts([memories[place].searched_text for place in short])
+            for place, vector in zip(short, fine, strict=True):
+                found[place] = replace(found[place], fine=vector)
         return found
 
     def add(self, lacking: Sequence[Lacking]) -> None:
@@ -140,16 +155,22 @@ class Reembedding:
     async def _embed(self, batch: Sequence[Lacking]) -> None:
         items = await self._table.get_many({one.key for one in batch})
         texts = {key: text for key, item in items.items() if (text := await self._text(item))}
-        vectors = await self._vectors(items, texts)
+        made = {one.key: one.made[1] for one in batch if one.made is not None and texts.get(one.key) == one.made[0]}
+        vectors = await self._vectors(items, texts, made)
         for one in batch:
             if one.placed is not None and one.key in vectors:
                 one.placed(vectors[one.key])
         stored = (self._store(items[key], texts[key], found) for key, found in vectors.items())
         await asyncio.gather(*stored)
 
-    async def _vectors(self, items: Mapping[Key, Item], texts: Mapping[Key, str]) -> dict[Key, Vectors]:
-        """Return the vectors of each text: the stored ones, and new ones where there is none."""
-        stored = {key: embedding_from(items[key].body, text, self._embeddings.models) for key, text in texts.items()}
+    async def _vectors(
+        self, items: Mapping[Key, Item], texts: Mapping[Key, str], made: Mapping[Key, Vectors]
+    ) -> dict[Key, Vectors]:
+        """Return the vectors of each text: the stored ones, those made already, and new ones where there is none."""
+        stored = {
+            key: embedding_from(items[key].body, text, self._embeddings.models).or_else(made.get(key, NO_VECTORS))
+            for key, text in texts.items()
+        }
         coarse = {key: texts[key] for key, vectors in stored.items() if vectors.coarse is None}
         fine = {key: texts[key] for key, vectors in stored.items() if vectors.fine is None and turn_at(key) is None}
         made_coarse = dict(zip(coarse, await self._coarse(list(coarse.values())), strict=True))

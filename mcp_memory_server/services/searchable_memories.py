@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from threading import Lock
 
@@ -230,12 +231,18 @@ class SearchableMemories:
             searchable.put_in(some, vectors, self._now(), for_good=for_good)
             self._reembedding.add(
                 [
-                    Lacking(key_of(scope, entry[0]), self._placing(searchable, *entry))
-                    for entry in some
-                    if self._reembedding.is_lacking(entry[1])
+                    self._lacking(scope, searchable, document_id, replace(memory, vectors=made))
+                    for (document_id, memory), made in zip(some, vectors, strict=True)
+                    if self._reembedding.is_lacking(memory)
                 ]
             )
             await asyncio.sleep(0)  # others are waiting for the same loop
+
+    def _lacking(self, scope: Scope, searchable: Searchable, document_id: str, memory: KnownMemory) -> Lacking:
+        """Return what is to be stored beside a memory, and made first as far as it was not made for the index."""
+        key, vectors = key_of(scope, document_id), memory.vectors
+        placed = self._placing(searchable, document_id, memory) if self._reembedding.is_lacking(memory) else None
+        return Lacking(key, placed, (memory.searched_text, vectors) if vectors.fine is not None else None)
 
     def _placing(self, searchable: Searchable, document_id: str, memory: KnownMemory) -> Placed:
         def place(vectors: Vectors) -> None:

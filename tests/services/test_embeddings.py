@@ -12,12 +12,14 @@ from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.answers import Status
 from mcp_memory_server.domain.facts import Statement
 from mcp_memory_server.domain.items import Item, Key
+from mcp_memory_server.domain.likelihood import Likelihood
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.turns import NewTurn, Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema.embeddings import EMBEDDED_BY, Models, embedding_from
-from mcp_memory_server.wiring import running
+from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring import open_memory, running
 from tests.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -167,3 +169,15 @@ async def until_embedded(memory: Memory, model: str, count: int) -> None:
 
 async def embedded_by(memory: Memory, model: str) -> int:
     return len([item for item in await stored(memory) if item.body[EMBEDDED_BY] == model])
+
+
+async def test_a_fact_that_was_just_saved_is_found_by_the_fine_model_at_once(
+    path: Path, anna: Scope, clock: FakeClock
+) -> None:
+    async with open_memory(Settings(table=f"sqlite://{path}"), now=clock) as memory:
+        for text in ("Anna's cat is called Mia.", "Anna works as a nurse.", "Anna flies to Oslo in May."):
+            await memory.facts.learn(anna, Statement(text))  # the model is still being loaded
+        found = await memory.recall.search(anna, "mascota")  # of which only the fine model knows what it means
+
+    assert found.memories[0].text == "Anna's cat is called Mia."
+    assert found.memories[0].match is not Likelihood.WEAK
