@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from mcp_memory_server.domain.fact_dates import change_day
 from mcp_memory_server.domain.facts import (
@@ -102,6 +102,8 @@ def learn(
     anew = same is not None and _is_true_again(statement, same, now)
     if same is None or anew:
         fact = replace(_first(statement, None if anew else candidate, now), standing=Standing.CURRENT)
+        if past is not None and statement.until is not None and statement.since is None:
+            fact = replace(fact, since=past.since)  # only its end is told anew
     else:
         fact = _supported(same, statement, now, repetitions, is_named=is_named)
     making_way = [one for one in others if one not in stronger]
@@ -178,7 +180,7 @@ def _after(
     """Return the fact, which begins after what it takes the place of, and what becomes of that."""
     guesses = [Change(one, None) for one in others if one.standing is Standing.CANDIDATE]
     sure = [one for one in others if one.standing is not Standing.CANDIDATE]
-    since = statement.since or (change_day(statement.text, now.date()) if is_new and sure else None)
+    since = statement.since or (_change_day(statement, sure, now) if is_new else None)
     until = None if since is None else since - timedelta(days=1)
     if until is not None and until >= now.date():  # what held so far holds until then
         later = [Change(one, ends_on(one, until)) for one in sure]
@@ -190,6 +192,12 @@ def _after(
         fact = replace(fact, valid_from=moment, since=since)
     by = fact.fingerprint
     return fact, guesses + [Change(one, ended(one, moment, by=by, until=until)) for one in sure]
+
+
+def _change_day(statement: Statement, replaced: Sequence[Fact], now: datetime) -> date | None:
+    """Return the day that the statement itself names for a change of one value: other dates in it mean other things."""
+    is_change = bool(replaced) and all(is_update(statement.text, one.text, statement.topic) for one in replaced)
+    return change_day(statement.text, now.date()) if is_change else None
 
 
 def _is_true_again(statement: Statement, same: Fact, now: datetime) -> bool:

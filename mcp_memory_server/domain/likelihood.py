@@ -4,14 +4,15 @@ Scores can say how likely one hit is. They cannot say whether a question is answ
 that something is not stored: the nearest memories are returned, and labelled.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 LIKELY_FROM = 0.65
 RELATED_FROM = 0.06
 """The probabilities from which on a memory is called likely, and related."""
-MOST_WEAK, FEWEST_RETURNED = 5, 8
-"""So many weak matches are returned: enough to judge by, too few to crowd a reply. Where hardly anything is better than
-weak, they fill the reply up to so many memories in all."""
+MOST_WEAK_BESIDE_LIKELY, MOST_WEAK, FEWEST_RETURNED = 3, 5, 8
+"""So many weak matches are returned: enough to judge by, too few to crowd a reply. Beside a likely one fewer will do;
+where hardly anything is better than weak, they fill the reply up to so many memories in all."""
 
 
 class Likelihood(StrEnum):
@@ -20,6 +21,13 @@ class Likelihood(StrEnum):
     LIKELY = "likely"
     RELATED = "related"
     WEAK = "weak"
+
+
+def most_weak(probabilities: Sequence[float]) -> int:
+    """Return how many weak matches are returned beside these clear ones."""
+    if any(probability >= LIKELY_FROM for probability in probabilities):
+        return MOST_WEAK_BESIDE_LIKELY
+    return max(MOST_WEAK, FEWEST_RETURNED - len(probabilities))
 
 
 def likelihood(probability: float) -> Likelihood:

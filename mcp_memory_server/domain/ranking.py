@@ -11,6 +11,8 @@ SUPPORT_WEIGHT, MOST_SUPPORT = 0.05, 0.25
 """How much an unsure, an old or a rarely said memory loses against a sure, fresh and often repeated one."""
 GUESS_WEIGHT = 0.7
 """What might be true, against what was said."""
+PREFERENCE_WEIGHT = 0.3
+"""How the user wants things done is on the first page of every conversation, and seldom what a question is about."""
 ACCESS_WEIGHT, MOST_ACCESS = 0.02, 0.1
 """How much one gains that is often told, and at the most: what was told once must not be told for ever."""
 TURN_RECENCY_WEIGHT, TURN_IMPORTANCE_WEIGHT = 0.01, 0.1
@@ -32,6 +34,8 @@ def standing(memory: KnownMemory, now: datetime) -> float:
     faded = 1 - CONFIDENCE_WEIGHT * (1 - confidence(memory, now)) - RECENCY_WEIGHT * (1 - fresh)
     if memory.kind is Kind.CANDIDATE:
         faded *= GUESS_WEIGHT
+    if memory.kind is Kind.PREFERENCE:
+        faded *= PREFERENCE_WEIGHT
     return faded * (1 + min(MOST_SUPPORT, SUPPORT_WEIGHT * math.log2(memory.support)))
 
 

@@ -16,7 +16,7 @@ from mcp_memory_server.domain.question_forms import without_owner
 from mcp_memory_server.domain.recall_places import Place, place_from
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.text import checked_text
-from mcp_memory_server.domain.topics import checked_prefix, is_under
+from mcp_memory_server.domain.topics import checked_prefix, is_under, same_topic
 from mcp_memory_server.domain.turn_memories import is_withheld, turn_memory_id
 from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.domain.word_forms import asked_words
@@ -40,9 +40,9 @@ MOST_TOLD = 500
 READ_AT_ONCE = 16
 """Turns whose texts are read from the table together."""
 
-SIMILAR_FROM, MOST_SIMILAR, MOST_COMPARED = 0.62, 3, 10
+SIMILAR_FROM, SIMILAR_UNDER_A_TOPIC, MOST_SIMILAR, MOST_COMPARED = 0.62, 0.5, 3, 10
 """From this cosine on two facts are about the same thing: of two versions of one fact 9 in 10 reach it, of two facts
-about different things hardly any. So many are returned, of so many that are looked at."""
+about different things hardly any. Facts under one topic need less. So many are returned, of so many compared."""
 
 NO_MEANING = "the model for embeddings did not answer: found by words alone"
 
@@ -138,7 +138,7 @@ class Recall:
         return [
             memory
             for memory, cosine in searchable.alike(own, MOST_COMPARED)
-            if cosine >= SIMILAR_FROM
+            if cosine >= _similar_from(memory, known.by_key[own])
             and memory.kind is Kind.FACT
             and is_alive(memory, now)
             and not is_past(memory, now)
@@ -227,6 +227,10 @@ class Recall:
             return turns.get(places[name]) if name in places else rows.get(name)
 
         return [[one for name in each if (one := memory(name)) is not None] for each in names]
+
+
+def _similar_from(one: KnownMemory, other: KnownMemory) -> float:
+    return SIMILAR_UNDER_A_TOPIC if one.topic and same_topic(one.topic, other.topic) else SIMILAR_FROM
 
 
 def _answer(missing: tuple[str, ...]) -> Recalled:

@@ -104,7 +104,7 @@ async def forget(
     scope: Scope,
     id: Annotated[str, "from a reply"],  # noqa: A002 - its public name
 ) -> Reply:
-    """Delete a memory and its earlier versions for good, when the user asks to. Not for corrections."""
+    """Delete a memory and its earlier versions for good, when the user asks to, or if it was never true."""
     forgotten = await memory.erasure.forget(scope, id)
     reply = {"status": "complete", "forgotten": forgotten.text, "removed": forgotten.removed}
     return {**reply, "earlier_versions": forgotten.earlier_versions} if forgotten.earlier_versions else reply
@@ -126,6 +126,7 @@ def _learned_reply(learned: Learned, similar: Sequence[KnownMemory] = ()) -> Rep
         "id": fact.id,
         "since": None if fact.since is None else fact.since.isoformat(),
         "until": None if until is None else until.isoformat(),
+        "remind_on": None if fact.remind_on is None else fact.remind_on.isoformat(),
         "earlier": [earlier.text for earlier in learned.superseded],
         "stands": None if learned.stands is None else learned.stands.text,
         "similar": [{"id": memory.id, "text": memory.text} for memory in similar],

@@ -350,3 +350,19 @@ def test_a_date_long_ago_says_nothing_about_the_change() -> None:
     new = Statement("Ana Silva, born on 1990-02-02, works at Bosch.", topic="employer")
 
     assert learn(new, NOON, known=[old], named=[old]).fact.since is None
+
+
+def test_a_date_in_what_replaces_more_than_one_value_says_nothing_about_the_change() -> None:
+    old = learn(Statement("Ben is allergic to hazelnuts.", topic="allergies"), NOON).fact
+    new = Statement("Ben is allergic to hazelnuts and, since a test on 2026-02-02, to sesame.", topic="allergies")
+
+    assert learn(new, NOON, known=[old], named=[old]).fact.since is None
+
+
+def test_an_end_that_is_told_later_leaves_the_beginning_as_it_was() -> None:
+    began = learn(Statement("Ana works at Acme.", topic="employer", since=date(2018, 1, 1)), NOON).fact
+    past = ended(began, NOON, by="another")
+
+    fact = learn(Statement("Ana works at Acme.", until=date(2026, 2, 1)), NOON + DAY, past=past).fact
+
+    assert (fact.since, fact.until) == (date(2018, 1, 1), date(2026, 2, 1))

@@ -1,7 +1,8 @@
 """Scored rows: what one question found in the index, and the odds that each row answers it."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,10 +67,14 @@ def odds_of(scores: Numbers, families: Families, is_sample: NDArray[np.bool_], s
 
 
 def best_of_each(found: Sequence[ScoredRows], limit: int) -> dict[int, Hit]:
-    """Return the best hit for each row that one of several questions found."""
+    """Return the best hit for each row that one of several questions found.
+
+    Several questions are several chances to be close by accident, so the odds of all are lowered by as much.
+    """
     hits: dict[int, Hit] = {}
+    chances = math.log(max(len(found), 1)) / 2
     for scored in found:
         for hit in scored.best(limit):
-            if hit.row not in hits or hits[hit.row].odds < hit.odds:
-                hits[hit.row] = hit
+            if hit.row not in hits or hits[hit.row].odds < hit.odds - chances:
+                hits[hit.row] = replace(hit, odds=hit.odds - chances)
     return hits

@@ -21,7 +21,7 @@ from mcp_memory_server.adapters.built_in.scored_rows import Families, Hit, Score
 from mcp_memory_server.adapters.built_in.scoring import Parts
 from mcp_memory_server.adapters.built_in.sessions import NOBODY
 from mcp_memory_server.domain.documents import Document, Match, Prior
-from mcp_memory_server.domain.likelihood import FEWEST_RETURNED, MOST_WEAK, RELATED_FROM
+from mcp_memory_server.domain.likelihood import RELATED_FROM, most_weak
 from mcp_memory_server.domain.question_dates import Span, times_asked_for
 from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
 from mcp_memory_server.domain.word_forms import Stemmer, asked_words
@@ -235,4 +235,4 @@ def without_most_weak(matches: Sequence[Match]) -> list[Match]:
     """Return the matches without all but a few of those that are weak."""
     clear = [match for match in matches if match.probability >= RELATED_FROM]
     weak = [match for match in matches if match.probability < RELATED_FROM]
-    return [*clear, *weak[: max(MOST_WEAK, FEWEST_RETURNED - len(clear))]]
+    return [*clear, *weak[: most_weak([match.probability for match in clear])]]
