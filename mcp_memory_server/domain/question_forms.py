@@ -27,6 +27,19 @@ _BOTH = re.compile(
 # "user's dietary restrictions", "where does the user live": everything here is about the user.
 _OWNER = re.compile(r"\b(?:the |about )?users?(?:['’]s|['’])?(?!\w)\s?", re.IGNORECASE)  # noqa: RUF001
 
+# "Where did she work before?": what no longer holds is asked for.
+_PAST = re.compile(
+    r"\b(?:before|previous(?:ly)?|formerly?|used to|earlier|back then|in the past|no longer|history|changed?|old"
+    r"|vorher|früher\w*|ehemalig\w*|damals|bisher\w*|geändert|antes|anterior\w*|antigu\w*|cambi\w*"
+    r"|avant|ancien\w*|auparavant|prima|precedente|ex)\b|以前|前の|かつて|之前|以前的|原来|变化",
+    re.IGNORECASE,
+)
+
+
+def asks_for_the_past(question: str) -> bool:
+    """Tell whether a question asks for what held once, so that it need not stand back behind what holds now."""
+    return _PAST.search(question) is not None
+
 
 def without_owner(question: str) -> str:
     """Return the question without the words that only say whose memory is asked, by which every memory is as close."""

@@ -108,6 +108,17 @@ def test_what_is_past_comes_after_what_holds_unless_it_is_named() -> None:
     assert ids(ask(index, "Did Anna live in Bern?", only={"d1", "d2"}))[0] == "d1"
 
 
+@pytest.mark.parametrize("question", ["Where did Anna live before?", "Wo hat Anna früher gewohnt?", "Anna's old home"])
+def test_a_question_about_the_past_finds_what_is_past_as_easily(question: str) -> None:
+    texts = [said(1, "Anna lives in Bern", is_past=True), said(2, "Anna lives in Rome")]
+
+    past, now = (
+        next(match.probability for match in ask(index_of(documents), question) if match.id == "d1")
+        for documents in (texts, [replace(texts[0], is_past=False), texts[1]])
+    )
+    assert past == pytest.approx(now)
+
+
 def test_an_empty_index_finds_nothing() -> None:
     assert ask(BuiltInSearchIndex(stem), "Bern") == []
 

@@ -23,6 +23,7 @@ from mcp_memory_server.adapters.built_in.sessions import NOBODY
 from mcp_memory_server.domain.documents import Document, Match, Prior
 from mcp_memory_server.domain.likelihood import RELATED_FROM, most_weak
 from mcp_memory_server.domain.question_dates import Span, times_asked_for
+from mcp_memory_server.domain.question_forms import asks_for_the_past
 from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
 from mcp_memory_server.domain.word_forms import Stemmer, asked_words
 
@@ -97,7 +98,8 @@ class BuiltInSearchIndex:
             return []
         asked = [self._question(text, vectors, asked_at) for text, vectors in questions]
         scored = [self._scored(question, only) for question in asked if question.words]
-        matches = self._best(scored, limit, prior, lower_past=only is None, explain=explain)
+        lower_past = only is None and not any(asks_for_the_past(text) for text, _ in questions)
+        matches = self._best(scored, limit, prior, lower_past=lower_past, explain=explain)
         return (without_most_weak(matches) if few_weak else matches)[:limit]
 
     def _question(self, text: str, vectors: Vectors, asked_at: datetime) -> Question:
