@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from mcp import Client
 
-from mcp_memory_server import Memory, Statement
+from mcp_memory_server import Settings, Statement, open_memory
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.server.app import build_server
 from mcp_memory_server.server.identity import always
@@ -25,14 +26,16 @@ TEXTS = [
 
 
 @pytest.fixture
-async def full_client(memory: Memory) -> AsyncIterator[Client]:
-    for number in range(MANY):
-        text = TEXTS[number % len(TEXTS)].format(number=number)
-        topic = f"life/place {number}" if number % 3 else None
-        await memory.facts.learn(ANA, Statement(text, topic=topic))
-    await memory.preferences.set(ANA, "tone", "brief")
-    async with Client(build_server(memory, always(ANA))) as client:
-        yield client
+async def full_client(memory_file: Path) -> AsyncIterator[Client]:
+    # With one model, so that no vector arrives between two questions.
+    async with open_memory(Settings(table=f"sqlite://{memory_file}", embeddings="static")) as memory:
+        for number in range(MANY):
+            text = TEXTS[number % len(TEXTS)].format(number=number)
+            topic = f"life/place {number}" if number % 3 else None
+            await memory.facts.learn(ANA, Statement(text, topic=topic))
+        await memory.preferences.set(ANA, "tone", "brief")
+        async with Client(build_server(memory, always(ANA))) as client:
+            yield client
 
 
 async def test_no_reply_is_longer_than_its_budget(full_client: Client) -> None:

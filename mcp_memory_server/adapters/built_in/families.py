@@ -60,7 +60,7 @@ TURN = Family(
 )
 """A turn of a conversation: it also borrows from its neighbours, its speaker, its session and its time."""
 FACT = Family(
-    words=0.7, coarse=1.0, fine=0.0, usual_mean=0.02, usual_spread=0.1, relative=1.0, slope=8.5, bias=-0.6, prior=0.1
+    words=0.7, coarse=1.0, fine=0.0, usual_mean=0.02, usual_spread=0.1, relative=1.0, slope=8.5, bias=-0.6, prior=0.3
 )
 """A memory of its own that has no fine vector yet, or cannot have one."""
 FINE_FACT = Family(
