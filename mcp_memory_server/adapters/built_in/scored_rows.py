@@ -71,6 +71,8 @@ def best_of_each(found: Sequence[ScoredRows], limit: int) -> dict[int, Hit]:
 
     Several questions are several chances to be close by accident, so the odds of all are lowered by as much.
     """
+    if len(found) == 1:
+        return {hit.row: hit for hit in found[0].best(limit)}
     hits: dict[int, Hit] = {}
     chances = math.log(max(len(found), 1)) / 2
     for scored in found:
