@@ -48,6 +48,9 @@ _BIRTH = re.compile(
     r"née? le|anniversaire|naissance|nat[oa] il|compleanno)\b|誕生日|生まれ|生年月日|生日|出生",
     re.IGNORECASE,
 )
+# Looking for the words is slow: most texts have no number, or no beginning of any of them.
+_HAS_NUMBER = re.compile(r"\d")
+_MAY_TELL_OF_BIRTH = re.compile("b(?:orn|irth)|geb(?:or|urt)|cumple|n(?:ac|asc|ais|ée?|at[oa])|ann?ivers|complean|生")
 _NEXT_SENTENCE = re.compile(r"[;。!?]|(?<!\d)\.\s")
 
 
@@ -61,9 +64,11 @@ class Birthday(NamedTuple):
 
 def birthday_in(text: str) -> Birthday | None:
     """Return the birthday that the text names: a date close to a word for birth. None without a day and a month."""
+    if not (_HAS_NUMBER.search(text) and _MAY_TELL_OF_BIRTH.search(text.lower())):
+        return None
     births = [match.span() for match in _BIRTH.finditer(text)]
     if not births:
-        return None  # most facts
+        return None
     dates = sorted(_dates(text))
     after = [found for _, end in births for at, _, found in dates if _is_near(text, end, at, FARTHEST_AFTER)]
     before = [found for start, _ in births for _, end, found in dates if _is_near(text, end, start, FARTHEST_BEFORE)]

@@ -154,6 +154,27 @@ LIFE = [
 ]
 
 
+MUCH = [
+    *LIFE,
+    *(known_fact(f"Ida is allergic to the plant number {number}.") for number in range(9)),
+    *(known_fact(f"Ida sees dentist number {number} on 2026-03-{number}.") for number in range(10, 20)),
+    known_fact("Jo was born on 8 March 1982.", "family/jo"),
+]
+
+
+@thorough
+@given(st.sets(st.sampled_from(range(len(MUCH)))), budgets)
+def test_pages_that_shorten_lines_keep_the_budget_and_tell_everything_once(chosen: set[int], max_tokens: int) -> None:
+    everything = known([MUCH[number] for number in sorted(chosen)])
+    pages = [page_of(everything, max_tokens)]
+    while pages[-1].cursor is not None:
+        pages.append(page_of(everything, max_tokens, cursor=pages[-1].cursor))
+
+    told = [len(entries(written.text)) for written in pages]
+    assert [written.more for written in pages] == [len(chosen) - done for done in accumulate(told)]
+    assert all(count(reply_text(written.to_reply())) <= max_tokens for written in pages)
+
+
 def test_the_name_is_the_first_line_then_home_work_and_household_and_what_the_home_costs_after_them() -> None:
     told = [line.split(" (")[0].split(" [")[0] for line in entries(page(LIFE, 2000).text)]
 
