@@ -4,16 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_memory_server.domain.answers import CHARACTERS_A_TOKEN, SHORTEST_EXCERPT, Count, Status, reply_text
 from mcp_memory_server.domain.memories import Kind, KnownMemory, confidence
 from mcp_memory_server.domain.memory_ids import short_id
-from mcp_memory_server.domain.page_order import Entry, Section
+from mcp_memory_server.domain.page_order import Entry, Section, Urgency
 from mcp_memory_server.domain.recall_places import BEGINNING, LONGEST_CURSOR, Place
-from mcp_memory_server.domain.text import ever_shorter, fingerprint, one_line, shortened
+from mcp_memory_server.domain.text import ever_shorter, fingerprint, one_line, shortened, shortened_at_a_word
 from mcp_memory_server.domain.turns import Turn
 
+DEFAULT_PAGE_TOKENS = 1000
+"""A page is read once in a conversation: it may be as long as a page of a book."""
 UNSURE_BELOW = 0.5
 LONGEST_TURN = 600
 """Characters of a turn that are told. A long one is for whoever loads the session itself."""
@@ -36,6 +38,7 @@ CONTINUED = "# What is known about the user (continued)"
 NOTHING_KNOWN = f"{TITLE}\n\nNothing is known yet."
 NOTHING_MORE = f"{CONTINUED}\n\nThere is no more."
 _NO_ROOM = f"{TITLE}\n\nNone of it fits here."
+MORE_CAN_HURT = "More that can hurt did not fit: go on with the cursor."
 _TALK = "## This conversation"
 _AFTER_THE_HAND_OFF = (Section.LAST, Section.FACTS, Section.UNCONFIRMED, Section.FEEDBACK, Section.PATTERNS)
 
@@ -110,6 +113,33 @@ def write_page(
     return longer if count(reply_text(longer.to_reply())) <= max_tokens else page
 
 
+def urgent_tokens(
+    content: PageContent, now: datetime, count: Count, max_tokens: int, session: RunningSession | None = None
+) -> int:
+    """Return how many tokens of a page what is urgent takes, with the share of a running conversation."""
+    talk = _talk(session, count, max_tokens // 2) if session else ""
+    return _Writer(content, now, count, max_tokens, talk).urgent_tokens()
+
+
+class _Lengths(NamedTuple):
+    """How many characters of a memory are shown: of what can hurt and the other first ones, and of what comes next."""
+
+    first: int
+    soon: int
+    has_topics: bool = True
+
+
+_UNCUT = 10_000
+_EVER_SHORTER_LINES = (
+    _Lengths(_UNCUT, _UNCUT),
+    _Lengths(_UNCUT, 160),
+    _Lengths(400, 120, has_topics=False),
+    _Lengths(240, 80, has_topics=False),
+)
+_SHORTEST_LINES = _Lengths(120, 60, has_topics=False)
+"""Only where not even what can hurt fits otherwise."""
+
+
 class _Writer:
     """Fills one page."""
 
@@ -135,25 +165,51 @@ class _Writer:
                 lines.pop()
         return self._with_one()
 
+    def urgent_tokens(self) -> int:
+        """Return how many tokens the page takes with all that is urgent on it, long lines a little shortened."""
+        lines = [(one, self._line(one, _EVER_SHORTER_LINES[1])) for one in self._candidates if one.urgency]
+        return self._count(reply_text(self._with(lines).to_reply())) if lines else 0
+
     def _fitting(self) -> list[tuple[Entry, str]]:
-        """Return the lines that fit, by their own count; whether the page as a whole does is counted at the end."""
+        """Return the lines that fit, by their own count; whether the page as a whole does is counted at the end.
+
+        What is urgent is shortened, as far as all of it then fits; if it never does, it has the room of the topics.
+        """
+        for lengths in _EVER_SHORTER_LINES:
+            lines = self._filled(lengths)
+            if not self._left_out(lines, Urgency.SOON):
+                return lines
+        self._topics = ""
+        lines = self._filled(_EVER_SHORTER_LINES[-1])
+        return self._filled(_SHORTEST_LINES) if self._left_out(lines, Urgency.CAN_HURT) else lines
+
+    def _left_out(self, lines: Sequence[tuple[Entry, str]], urgency: Urgency) -> bool:
+        """Tell whether anything so urgent is not among the lines."""
+        return any(entry.urgency >= urgency for entry in self._candidates[len(lines) :])
+
+    def _filled(self, lengths: _Lengths) -> list[tuple[Entry, str]]:
         room = self._max_tokens - self._count(reply_text(replace(self._blank(), cursor=LONGEST_CURSOR).to_reply()))
         room -= self._count(self._topics) + _SECTION_BREAK if self._topics else 0
         lines: list[tuple[Entry, str]] = []
         sections: set[Section] = set()
         for entry in self._candidates:
             heading = 0 if entry.section in sections else self._count(entry.section.value) + _SECTION_BREAK
-            line = self._line_within(entry, room - heading)
-            if line is None:
+            line = self._line(entry, lengths)
+            cost = heading + self._count(line) + _LINE_BREAK
+            if cost > room:
                 break
-            room -= heading + self._count(line) + _LINE_BREAK
+            room -= cost
             sections.add(entry.section)
             lines.append((entry, line))
         return lines
 
-    def _line_within(self, entry: Entry, room: int) -> str | None:
-        line = _line(entry, shortened(one_line(entry.memory.text), self._longest), self._now)
-        return line if self._count(line) + _LINE_BREAK <= room else None
+    def _line(self, entry: Entry, lengths: _Lengths) -> str:
+        text, most = one_line(entry.memory.text), self._longest
+        if entry.urgency:
+            most = min(most, lengths.soon if entry.urgency is Urgency.SOON else lengths.first)
+        return _line(
+            entry, shortened_at_a_word(text, most), self._now, has_topic=lengths.has_topics or not entry.urgency
+        )
 
     def _with(self, lines: Sequence[tuple[Entry, str]], topics: str = "") -> ContextPage:
         last = _place_name(lines[-1][0].memory)
@@ -191,6 +247,8 @@ class _Writer:
         by_section: dict[Section, list[str]] = {}
         for entry, line in lines:
             by_section.setdefault(entry.section, []).append(line)
+        if self._left_out(lines, Urgency.CAN_HURT):
+            by_section.setdefault(Section.SAFETY, []).append(MORE_CAN_HURT)
         sections = {one: "\n".join([one.value, *by_section[one]]) for one in Section if one in by_section}
         before = [text for one, text in sections.items() if one not in _AFTER_THE_HAND_OFF]
         after = [text for one, text in sections.items() if one in _AFTER_THE_HAND_OFF]
@@ -201,8 +259,8 @@ class _Writer:
     def _topics_line(self) -> str:
         room = min(MOST_TOPIC_TOKENS, self._max_tokens // SHARE_OF_TOPICS)
         line = ""
-        for names in _ever_more_topics(self._content.topics):
-            longer = f"Topics in use: {names}"
+        for shown, names in enumerate(_ever_more_topics(self._content.topics), 1):
+            longer = f"Topics in use: {names}{'' if shown == len(self._content.topics) else ', …'}"
             if self._count(longer) > room:
                 break
             line = longer
@@ -273,17 +331,17 @@ def _talk(session: RunningSession, count: Count, room: int) -> str:
     return "\n".join([heading, *lines, *reversed(told)]) if told else ""
 
 
-def _line(entry: Entry, text: str, now: datetime) -> str:
+def _line(entry: Entry, text: str, now: datetime, *, has_topic: bool = True) -> str:
     memory = entry.memory
     if memory.kind is Kind.PREFERENCE:
         return f"- {text}"
-    details = [one_line(detail) for detail in _details(memory, entry, now) if detail]
+    topic = [memory.topic] if memory.topic and has_topic else []
+    details = [one_line(detail) for detail in (*topic, *_details(memory, entry, now)) if detail]
     beside = f" ({', '.join(details)})" if details else ""
     return f"- {text}{beside} [{one_line(short_id(memory))}]"
 
 
 def _details(memory: KnownMemory, entry: Entry, now: datetime) -> Iterable[str]:
-    yield memory.topic or ""
     yield entry.label
     fact = memory.fact
     if fact is not None and entry.section is not Section.UPCOMING:

@@ -26,16 +26,30 @@ class Essential(IntEnum):
     HOUSEHOLD = 4
     HOME_MORE = 5
     WORK_MORE = 6
-    """Anything else that stands under a topic of the home, and of work or studies."""
+    """Anything else that stands under a topic of the home, and of work or studies; that a home is rented or owned."""
+    BORN = 7
+    """A birthday, an age, pronouns."""
     REACTION = 10
-    """An allergy, an intolerance, what must never be given."""
-    CONDITION = 11
-    """An illness, a medicine, a diet."""
-    CONDITION_OF_OTHERS = 12
-    HEALTH = 13
+    """An allergy or intolerance of the user, or one of anybody that may kill."""
+    REACTION_OF_OTHERS = 11
+    CONDITION = 12
+    """An illness, a medicine, a pregnancy, what must never be given."""
+    CONDITION_OF_OTHERS = 13
+    DIET = 14
+    DIET_OF_OTHERS = 15
+    HEALTH = 16
     """Anything else that stands under a topic of health."""
     MANNER = 20
     """How the user wants to be answered."""
+
+
+CAN_HURT = (
+    Essential.REACTION,
+    Essential.REACTION_OF_OTHERS,
+    Essential.CONDITION,
+    Essential.CONDITION_OF_OTHERS,
+)
+"""What does harm if it is not known, of anybody, the most dangerous first."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -45,9 +59,12 @@ def _set(words: str) -> frozenset[str]:
 # Parts of topic paths. Those that name one thing decide alone; the wide ones only together with the text.
 _TOPICS: dict[Essential, frozenset[str]] = {
     Essential.NAME: _set(
-        "name full_name fullname first_name nickname birthday birthdate birth_date date_of_birth age pronouns "
-        "vorname geburtstag geburtsdatum nombre cumpleaños nome aniversário nom prénom anniversaire "
-        "compleanno 名前 氏名 誕生日 生年月日 姓名 名字 生日"
+        "name full_name fullname first_name nickname identity vorname identität nombre identidad nome "
+        "identidade nom prénom identité identità 名前 氏名 姓名 名字 身份"
+    ),
+    Essential.BORN: _set(
+        "birthday birthdate birth_date date_of_birth age pronouns geburtstag geburtsdatum cumpleaños "
+        "aniversário anniversaire compleanno 誕生日 生年月日 生日"
     ),
     Essential.HOME: _set(
         "city residence address home_city hometown wohnort adresse stadt ciudad domicilio dirección cidade "
@@ -67,10 +84,10 @@ _TOPICS: dict[Essential, frozenset[str]] = {
         "intolerancia intolerancias intolerâncias intolérances allergia intolleranze アレルギー 过敏 過敏"
     ),
     Essential.CONDITION: _set(
-        "diet dietary medication medications medicine conditions diagnosis disability pregnancy ernährung "
-        "diät medikamente medikation dieta medicación medicamentos medicação régime médicaments farmaci "
-        "medicine 食事制限 薬 饮食 药物"
+        "medication medications medicine conditions diagnosis disability pregnancy medikamente medikation "
+        "medicación medicamentos medicação médicaments farmaci 薬 药物"
     ),
+    Essential.DIET: _set("diet dietary ernährung diät dieta régime 食事制限 饮食"),
     Essential.HEALTH: _set("health medical gesundheit salud saúde santé salute 健康 医療 医疗"),
     Essential.HOME_MORE: _set(
         "home housing house living accommodation wohnen wohnung zuhause hogar vivienda casa moradia maison "
@@ -94,8 +111,21 @@ _REACTION = _set(
     "urticaria hives nesselsucht"
 )
 _REACTION_SIGNS = ("アレルギー", "アナフィラキシー", "不耐", "过敏", "過敏", "エピペン", "グルテン")
+# What may kill whoever has it, and words of a sentence that says there is nothing of the kind.
+_MAY_KILL = _set("anaphyl* anafil* epipen adrenal* lebensbedr*")
+_MAY_KILL_SIGNS = ("アナフィラキシー", "エピペン", "过敏性休克", "過敏性休克")
+_HARMLESS_FORM = re.compile(
+    r"\beats? everything\b|\bno (?:known |food )*(?:allerg|intoler)|\bisst alles\b|\bkeine(?:rlei)? allerg|"
+    r"\bcomen? de todo\b|\bsin alergias\b|\bmangent? de tout\b|\bmange de tout\b|\bmangiano? di tutto\b",
+    re.IGNORECASE,
+)
+_DIET = _set("vegetar* vegan* végétar* végan* kosher koscher halal halāl pescat*")
+_DIET_SIGNS = (
+    "菜食", "ベジタリアン", "ヴィーガン", "食べられない", "食べない", "飲めない", "素食", "吃素", "不吃",
+    "不能吃", "不能喝", "清真",
+)  # fmt: skip
 _CONDITION = _set(
-    "vegetar* vegan* végétar* végan* kosher koscher halal halāl pescat* diabet* diabèt* asthma* asma "
+    "diabet* diabèt* asthma* asma "
     "asmát* epilep* épilep* migrain* migrän* migrañ* enxaquec* emicran* hypert* hipert* ipertens* "
     "bluthoch* pregnan* schwang* embaraz* grávid* gravid* enceint* incint* insulin* insulina thyroid* "
     "schildd* tiroid* tireoid* thyroïd* ipotiro* pacemaker* herzschr* marcapas* inhaler* inhalat* "
@@ -103,51 +133,66 @@ _CONDITION = _set(
     "rollstuhl* dialys* dialis* arthrit* artrit* chemo* levothyr* metform* depressi* demenz* dement*"
 )
 _CONDITION_SIGNS = (
-    "菜食", "ベジタリアン", "ヴィーガン", "糖尿", "喘息", "ぜんそく", "高血圧", "妊娠", "偏頭痛", "てんかん", "服用",
-    "の薬", "薬を飲", "食べられない", "食べない", "飲めない", "素食", "吃素", "哮喘", "高血压", "怀孕", "癫痫", "服药",
-    "不吃", "不能吃", "不能喝", "胰岛素", "インスリン", "清真", "持病", "慢性病",
+    "糖尿", "喘息", "ぜんそく", "高血圧", "妊娠", "偏頭痛", "てんかん", "服用", "の薬", "薬を飲", "哮喘", "高血压",
+    "怀孕", "癫痫", "服药", "胰岛素", "インスリン", "持病", "慢性病",
 )  # fmt: skip
 # Words that occur in many sentences, with what makes them one of these.
 _CONDITION_FORM = re.compile(
-    r"\b(?:does(?: not|n't)|do(?: not|n't)|can(?:not|'t)|never) (?:eat|drink|touch)s?\b(?!.{0,9}\b(?:alone|out|late)\b)"
-    r"|\bmust (?:never|not) (?:be given|have|take|eat|drink|get)\b|\bnever (?:be given|give)\b"
+    r"\bmust (?:never|not) (?:be given|have|take|get)\b|\bnever (?:be given|give)\b"
     r"|\bis expecting\b.{0,20}\b(?:child|baby|twins|girl|boy)\b"
-    r"|\b(?:isst|trinkt) (?:kein|nie|weder)|\b(?:isst|trinkt)\b.{0,25}\b(?:nicht|nie)\b"
-    r"|\bverträgt\b.{0,25}\b(?:kein|nicht)|\bdarf (?:kein|nie|nicht)\w* .{0,40}\b(?:essen|trinken|nehmen|bekommen)\b"
-    r"|\bno (?:puede |debe )?(?:come|comer|bebe|beber|tomar)\b|\bnão (?:pode |deve )?(?:come|comer|bebe|beber|tomar)\b"
-    r"|\bne (?:mange|boit|supporte|peut pas manger|doit jamais)\b|\bnon (?:mangia|beve|può mangiare|deve mai|tollera)\b"
+    r"|\bdarf (?:kein|nie|nicht)\w* .{0,40}\b(?:nehmen|bekommen)\b"
+    r"|\bverträgt\b.{0,25}\b(?:kein|nicht)|\bne (?:supporte|doit jamais)\b|\bnon (?:deve mai|tollera)\b"
     r"|\b\d+(?:[.,]\d+)? ?(?:mg|mcg|µg|μg)\b",
     re.IGNORECASE,
 )
-_CONDITION_HINTS = _set(
-    "eat eats drink drinks touch touches must never expecting isst trinkt verträgt darf come comer bebe "
-    "beber tomar mange boit supporte manger doit mangia beve mangiare deve tollera mg mcg µg μg"
+_CONDITION_HINTS = _set("must never expecting verträgt darf supporte doit deve tollera mg mcg µg μg")
+_DIET_FORM = re.compile(
+    r"\b(?:does(?: not|n't)|do(?: not|n't)|can(?:not|'t)|never|must (?:never|not)) (?:eat|drink|touch)s?\b"
+    r"(?!.{0,9}\b(?:alone|out|late)\b)"
+    r"|\beats? (?:no|everything|neither)\b"
+    r"|\b(?:isst|trinkt) (?:kein|nie|weder|alles)|\b(?:isst|trinkt)\b.{0,25}\b(?:nicht|nie)\b"
+    r"|\bdarf (?:kein|nie|nicht)\w* .{0,40}\b(?:essen|trinken)\b"
+    r"|\bno (?:puede |debe )?(?:come|comer|bebe|beber|tomar)\b|\bnão (?:pode |deve )?(?:come|comer|bebe|beber|tomar)\b"
+    r"|\bne (?:mange|boit|peut pas manger)\b|\bnon (?:mangia|beve|può mangiare)\b",
+    re.IGNORECASE,
+)
+_DIET_HINTS = _set(
+    "eat eats drink drinks touch touches isst trinkt darf come comer bebe beber tomar mange boit manger "
+    "mangia beve mangiare"
 )
 
+# "The user is Ana Lopez", in capitals: "the user is very tall" names nobody.
 _NAME_FORM = re.compile(
-    r"^(?:the )?(?:user|he|she) turns \d+ (?:on|in)\b|^(?:the )?user (?:is called|goes by|prefers to be called)\b"
+    r"^(?:the )?user (?:is called|goes by|prefers to be called)\b"
     r"|^(?:the )?(?:user|my|his|her|their)(?:'s)? (?:full |first |last |real )?name\b"
+    r"|^(?:the )?user is (?-i:[^\W\d_a-z][\w'-]+(?: (?:de|da|van|von|del|di))* [^\W\d_a-z][\w'-]+)"
     r"|^(?:der |die )?(?:be)?nutzer(?:in)? heißt\b|^(?:el |la )?usuari[oa] se llama\b"
-    r"|^[oa] (?:usuári[oa]|utilizador)\w* (?:se )?chama|^l'utilisat\w+ s'appelle\b|^l'utente si chiama\b"
+    r"|^[oa] (?:usuári[oa]|utilizador)\w* (?:se )?chama|^l'utilisat\w+ s'appelle\b|^l'utente si chiama\b",
+    re.IGNORECASE,
+)
+_NAME_SIGNS = ("ユーザーの名前", "本名は", "用户叫", "用户的名字", "用户姓名")
+_NAME_HINTS = _set("user name called goes heisst heißt llama chama appelle chiama prefers")
+_BORN_FORM = re.compile(
+    r"^(?:the )?(?:user|he|she) turns \d+ (?:on|in)\b"
     r"|\b(?:was born (?:on|in)|geboren am|nació el|nasceu em|est née? le|è nat[oa] il)\b"
     r"|\b(?:his|her|their|user's) birthday\b",
     re.IGNORECASE,
 )
-_NAME_SIGNS = ("ユーザーの名前", "本名は", "用户叫", "用户的名字", "用户姓名", "生まれ", "出生于")
-_NAME_HINTS = _set(
-    "turns name called goes heisst llama chama appelle chiama born birthday geboren nació nasceu née né "
-    "nata nato prefers"
-)
+_BORN_SIGNS = ("生まれ", "出生于")
+_BORN_HINTS = _set("turns born birthday geboren nació nasceu née né nata nato")
 _HOME_FORM = re.compile(
     r"\b(?:lives?|living|resid\w+|is based|moved|relocated) (?:alone |together |with .{1,25} )?(?:in|to|near|at)\b"
-    r"|\b(?:rents?|owns?) (?:a|an|the|their)\b.{0,30}\b(?:flat|apartment|house|home|condo|studio)\b"
     r"|\b(?:wohnt|wohnen|lebt|leben)\b|\b(?:vive|viven|reside|mora|moram|habite|habitent|vit|abita|abitano|vivono)\b"
     r".{0,20}\b(?:en|em|no|na|à|a|au|in|près)\b",
     re.IGNORECASE,
 )
 _HOME_SIGNS = ("住んで", "暮らし", "在住", "住在", "居住在", "定居")
+_HOUSING_FORM = re.compile(
+    r"\b(?:rents?|owns?) (?:a|an|the|their)\b.{0,30}\b(?:flat|apartment|house|home|condo|studio)\b", re.IGNORECASE
+)
+_HOUSING_HINTS = _set("rent rents own owns")
 _HOME_HINTS = _set(
-    "live lives living reside resides residing based moved relocated rent rents own owns wohnt wohnen "
+    "live lives living reside resides residing based moved relocated wohnt wohnen "
     "lebt leben vive viven mora moram habite habitent vit abita abitano vivono"
 )
 _PROFESSIONS = _set(
@@ -253,27 +298,56 @@ class _Words:
 
 
 def _danger(said: _Said) -> Essential | None:
-    found = None
-    if _REACTION_WORDS.are_in(said) or _any(_REACTION_SIGNS, said.signs) or said.has_topic(Essential.REACTION):
-        found = Essential.REACTION
-    elif (
-        _CONDITION_WORDS.are_in(said)
-        or _any(_CONDITION_SIGNS, said.signs)
-        or said.has_topic(Essential.CONDITION)
-        or (not _CONDITION_HINTS.isdisjoint(said.words) and _CONDITION_FORM.search(said.text))
-    ):
-        found = Essential.CONDITION
-    if found is not None:
-        return Essential.CONDITION_OF_OTHERS if said.is_about_others(_OTHERS_TOPICS) else found
+    is_of_others = said.is_about_others(_OTHERS_TOPICS)
+    if _is_reaction(said):
+        return _reaction_of(said, is_of_others=is_of_others)
+    if _is_condition(said):
+        return Essential.CONDITION_OF_OTHERS if is_of_others else Essential.CONDITION
+    if _is_diet(said):
+        return Essential.DIET_OF_OTHERS if is_of_others else Essential.DIET
     return Essential.HEALTH if said.has_topic(Essential.HEALTH) else None
 
 
+def _is_reaction(said: _Said) -> bool:
+    found = _REACTION_WORDS.are_in(said) or _any(_REACTION_SIGNS, said.signs) or said.has_topic(Essential.REACTION)
+    return found and (_MAY_KILL_WORDS.are_in(said) or not _HARMLESS_FORM.search(said.text))
+
+
+def _reaction_of(said: _Said, *, is_of_others: bool) -> Essential:
+    if not said.parts.isdisjoint(_TOPICS_OF_OUTSIDERS):
+        return Essential.CONDITION_OF_OTHERS
+    may_kill = _MAY_KILL_WORDS.are_in(said) or _any(_MAY_KILL_SIGNS, said.signs)
+    return Essential.REACTION_OF_OTHERS if is_of_others and not may_kill else Essential.REACTION
+
+
+def _is_condition(said: _Said) -> bool:
+    return (
+        _CONDITION_WORDS.are_in(said)
+        or _any(_CONDITION_SIGNS, said.signs)
+        or said.has_topic(Essential.CONDITION)
+        or _matches(_CONDITION_HINTS, _CONDITION_FORM, said)
+    )
+
+
+def _is_diet(said: _Said) -> bool:
+    return (
+        _DIET_WORDS.are_in(said)
+        or _any(_DIET_SIGNS, said.signs)
+        or said.has_topic(Essential.DIET)
+        or _matches(_DIET_HINTS, _DIET_FORM, said)
+    )
+
+
+def _matches(hints: frozenset[str], form: re.Pattern[str], said: _Said) -> bool:
+    return not hints.isdisjoint(said.words) and form.search(said.text) is not None
+
+
 def _person(said: _Said) -> Essential | None:
-    for kind in (Essential.NAME, Essential.HOME, Essential.WORK, Essential.HOUSEHOLD):
+    for kind in (Essential.NAME, Essential.BORN, Essential.HOME, Essential.WORK, Essential.HOUSEHOLD):
         if said.has_topic(kind):
             return kind
     for kind, hints, form, marks in _FORMS:
-        is_said = (not hints.isdisjoint(said.words) and form.search(said.text)) or _any(marks, said.signs)
+        is_said = _matches(hints, form, said) or _any(marks, said.signs)
         if is_said and _is_told_of_the_user(said, kind, hints):
             return kind
     if _is_household(said):
@@ -283,7 +357,7 @@ def _person(said: _Said) -> Essential | None:
 
 def _is_told_of_the_user(said: _Said, kind: Essential, hints: frozenset[str]) -> bool:
     """Tell whether the sentence says so of the user at its beginning, not of somebody whom it comes to later."""
-    if said.signs or kind is Essential.NAME:
+    if said.signs or kind in (Essential.NAME, Essential.BORN):
         return not said.is_about_others(_TOPICS_OF_OUTSIDERS)
     place = next(place for place, word in enumerate(said.words) if word in hints)
     before = said.words[:place]
@@ -308,8 +382,11 @@ _GATE = 4
 _NOTHING: frozenset[str] = frozenset()
 _TOPICS_OF_OUTSIDERS = _set("pets pet haustiere mascotas friends colleagues network staff freunde kollegen amigos")
 _REACTION_WORDS, _CONDITION_WORDS = _Words(_REACTION), _Words(_CONDITION)
+_MAY_KILL_WORDS, _DIET_WORDS = _Words(_MAY_KILL), _Words(_DIET)
 _FORMS = (
     (Essential.NAME, _NAME_HINTS, _NAME_FORM, _NAME_SIGNS),
+    (Essential.BORN, _BORN_HINTS, _BORN_FORM, _BORN_SIGNS),
     (Essential.HOME, _HOME_HINTS, _HOME_FORM, _HOME_SIGNS),
+    (Essential.HOME_MORE, _HOUSING_HINTS, _HOUSING_FORM, ()),
     (Essential.WORK, _WORK_HINTS, _WORK_FORM, _WORK_SIGNS),
 )

@@ -62,11 +62,12 @@ def handed_over(
     now: datetime,
     count: Callable[[str], int],
     max_tokens: int,
+    urgent: int,
     write: Callable[[str], ContextPage],
 ) -> ContextPage:
-    """Return the page with the hand-off, which has its share of the budget; the rest has the rest."""
-    room = min(MOST_TOKENS, int(max_tokens * SHARE))
-    while room:
+    """Return the page with the hand-off, which has its share of the budget, and no more than what is urgent leaves."""
+    room = min(MOST_TOKENS, int(max_tokens * SHARE), max_tokens - urgent)
+    while room > 0:
         section = handoff.told(session_id, now, count, room)
         if section and max_tokens - count(reply_text({"": section})) >= SMALLEST_BUDGET:
             page = write(section)

@@ -17,7 +17,7 @@ from mcp_memory_server.domain.essentials import Essential, essential_of
 from mcp_memory_server.domain.facts import Standing
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, current
 from mcp_memory_server.domain.ranking import worth
-from mcp_memory_server.domain.upcoming import LOOKED_AHEAD, REMINDED_FOR, days_of, end_of
+from mcp_memory_server.domain.upcoming import LOOKED_AHEAD, REMINDED_FOR, days_near, end_of
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ def overview_of(rows: Mapping[str, KnownMemory], as_of: datetime, repeated: froz
     days, ends, changes = list[Day](), list[Moment](), list[Moment]()
     topics: Counter[str] = Counter()
     for sk, memory in rows.items():
-        traits = _traits(memory)
+        traits = _traits(memory, as_of)
         if traits.shelf is not None:
             shelves[traits.shelf].append(Place(worth(memory, as_of), sk))
             days += [Day(day, sk) for day in traits.days]
@@ -173,7 +173,7 @@ class _Draft:
         self._topics = dict(overview.topics)
 
     def put_in(self, sk: str, memory: KnownMemory) -> None:
-        traits = _traits(memory)
+        traits = _traits(memory, self._as_of)
         if traits.shelf is not None:
             insort(self._shelf(traits.shelf), Place(worth(memory, self._as_of), sk))
             for day in traits.days:
@@ -186,7 +186,7 @@ class _Draft:
             insort(self._changes, Moment(traits.changed, sk))
 
     def take_out(self, sk: str, memory: KnownMemory) -> None:
-        traits = _traits(memory)
+        traits = _traits(memory, self._as_of)
         if traits.shelf is not None:
             _remove(self._shelf(traits.shelf), Place(worth(memory, self._as_of), sk))
             for day in traits.days:
@@ -217,7 +217,7 @@ def _remove(places: list[T], place: T) -> None:
         del places[index]
 
 
-def _traits(memory: KnownMemory) -> Traits:
+def _traits(memory: KnownMemory, as_of: datetime) -> Traits:
     fact = memory.fact
     if memory.kind in _NO_SHELF:
         ended = fact.valid_to if fact is not None and fact.standing is Standing.PAST else None
@@ -226,7 +226,7 @@ def _traits(memory: KnownMemory) -> Traits:
         return Traits(memory.kind, (), memory.expires_at, None)
     ends = min((end for end in (memory.expires_at, end_of(fact)) if end is not None), default=None)
     essential = essential_of(memory.topic, memory.text) if memory.kind is Kind.FACT else None
-    return Traits(essential or memory.kind, days_of(fact), ends, fact.valid_from)
+    return Traits(essential or memory.kind, days_near(fact, as_of.date()), ends, fact.valid_from)
 
 
 def _day(now: datetime) -> datetime:

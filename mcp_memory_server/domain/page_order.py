@@ -1,16 +1,17 @@
 """In which order memories come on the pages that a conversation starts with.
 
-The order does not depend on how long a page is: a page holds its beginning, and the next page goes on from there. The
-sections take turns, so that even a short page has something of each; whatever is left comes by its worth.
+The order does not depend on how long a page is: a page holds its beginning, and the next page goes on from there. First
+come the name, what can hurt, preferences, what comes up, and home, work and household; whatever is left comes by its
+worth.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from itertools import chain, islice, zip_longest
 
-from mcp_memory_server.domain.essentials import Essential
+from mcp_memory_server.domain.essentials import CAN_HURT, Essential
 from mcp_memory_server.domain.facts import Standing
 from mcp_memory_server.domain.memories import Kind, Known, KnownMemory, current, is_alive
 from mcp_memory_server.domain.overview import Overview
@@ -19,10 +20,12 @@ from mcp_memory_server.domain.upcoming import due
 MOST_CHANGES = 8
 MOST_IN_ONE_GO = 30
 """What was saved in one go is told as what was last, unless it was more: then somebody imported it."""
-MOST_UPCOMING = 12
+MOST_NAMES = 2
+MOST_DIET = 4
+MOST_HOUSEHOLD = 2
 MOST_OLDEST = 4
 PLACES_OF_A_SECTION = 40
-"""So many of each section take turns. A section of more is rare, and the rest of it comes by its worth."""
+"""So many of each kind come first. More of a kind is rare, and the rest of it comes by its worth."""
 
 
 class Section(StrEnum):
@@ -39,11 +42,6 @@ class Section(StrEnum):
     PATTERNS = "## Patterns"
 
 
-_TURNS: Sequence[Mapping[Section, int]] = (
-    {Section.PERSON: 4, Section.SAFETY: 4, Section.PREFERENCES: 3, Section.UPCOMING: 3, Section.LAST: 2},
-    {Section.SAFETY: 4, Section.PERSON: 2, Section.PREFERENCES: 4, Section.UPCOMING: 3, Section.LAST: 3},
-    {Section.SAFETY: 4, Section.PREFERENCES: 8, Section.UPCOMING: 6, Section.LAST: 3},
-)
 _SECTION_OF_KIND = {
     Kind.PREFERENCE: Section.PREFERENCES,
     Kind.CANDIDATE: Section.UNCONFIRMED,
@@ -52,13 +50,26 @@ _SECTION_OF_KIND = {
 }
 
 
+class Urgency(IntEnum):
+    """How much a page needs an entry. What is urgent is shortened before it is left out, what comes soon before others.
+
+    SOON is the diet, what comes up, home, work and household; FIRST is the name and preferences.
+    """
+
+    REST = 0
+    SOON = 1
+    FIRST = 2
+    CAN_HURT = 3
+
+
 @dataclass(frozen=True)
 class Entry:
-    """A memory and the section in which it is told; ``label`` says what is special about it there."""
+    """A memory and the section in which it is shown; ``label`` says what is special about it there."""
 
     section: Section
     memory: KnownMemory
     label: str = ""
+    urgency: Urgency = Urgency.REST
 
 
 def in_order(
@@ -74,25 +85,20 @@ def in_order(
     ``tells_changes`` has what was saved last told in a section of its own: where nothing else says what was last.
     """
     shelf = _Shelves(known.by_key, overview, now)
-    coming = shelf.coming()
-    near = frozenset(entry.memory.id for entry in coming)
-    sections = {
-        Section.PERSON: [entry for entry in shelf.person() if entry.memory.id not in near],
-        Section.SAFETY: list(shelf.safety(near)),
-        Section.PREFERENCES: shelf.entries(Section.PREFERENCES, Kind.PREFERENCE, Essential.MANNER),
-        Section.UPCOMING: coming,
-        Section.LAST: shelf.changes() if tells_changes else [],
-    }
+    first = chain(
+        shelf.names(),
+        shelf.can_hurt(),
+        shelf.diet(),
+        shelf.preferences(),
+        shelf.coming,
+        shelf.circumstances(),
+        shelf.changes() if tells_changes else [],
+        shelf.more_on_health(),
+        shelf.more_on_the_person(),
+    )
     rest = (_entry_of(known.by_key[sk]) for sk in chain(relevant, overview.best()) if sk in known.by_key)
     repeated = frozenset(known.by_key[sk].id for sk in overview.repeated)
-    yield from _each_once(chain(_in_turns(sections), rest), repeated, now)
-
-
-def _in_turns(sections: Mapping[Section, Sequence[Entry]]) -> Iterator[Entry]:
-    left = {section: iter(entries) for section, entries in sections.items()}
-    for turn in _TURNS:
-        for section, count in turn.items():
-            yield from islice(left[section], count)
+    yield from _each_once(chain(first, rest), repeated, now)
 
 
 def _each_once(entries: Iterable[Entry], repeated: frozenset[str], now: datetime) -> Iterator[Entry]:
@@ -120,34 +126,61 @@ class _Shelves:
         self._rows = rows
         self._overview = overview
         self._now = now
+        self.coming = self._coming()
+        self._labels = {entry.memory.id: entry.label for entry in self.coming}
 
-    def entries(self, section: Section, *shelves: Essential | Kind) -> list[Entry]:
-        return [Entry(section, memory) for memory in self._best(*shelves)]
+    def names(self) -> Iterator[Entry]:
+        for memory in self._best(Essential.NAME)[:MOST_NAMES]:
+            yield Entry(Section.PERSON, memory, self._label(memory), Urgency.FIRST)
 
-    def person(self) -> Iterator[Entry]:
-        """Yield the best of each thing that says who the user is, then the second of each."""
-        home = self._best(Essential.HOME) or self._oldest(Essential.HOME_MORE)
-        work = self._best(Essential.WORK) or self._oldest(Essential.WORK_MORE)
-        in_turns = zip_longest(self._best(Essential.NAME), home, work, self._oldest(Essential.HOUSEHOLD))
-        return (Entry(Section.PERSON, memory) for some in in_turns for memory in some if memory is not None)
-
-    def safety(self, near: frozenset[str]) -> Iterator[Entry]:
-        """Yield what can hurt, the most dangerous first. An appointment that comes up is told there."""
-        for shelf in (Essential.REACTION, Essential.CONDITION, Essential.CONDITION_OF_OTHERS, Essential.HEALTH):
+    def can_hurt(self) -> Iterator[Entry]:
+        """Yield what does harm if it is not known, the most dangerous first."""
+        for shelf in CAN_HURT:
             for memory in self._best(shelf):
-                if shelf is not Essential.HEALTH or memory.id not in near:
-                    yield Entry(Section.SAFETY, memory)
+                yield Entry(Section.SAFETY, memory, self._label(memory), Urgency.CAN_HURT)
 
-    def coming(self) -> list[Entry]:
+    def diet(self) -> Iterator[Entry]:
+        for memory in self._best(Essential.DIET)[:MOST_DIET]:
+            yield Entry(Section.SAFETY, memory, self._label(memory), Urgency.SOON)
+
+    def preferences(self) -> Iterator[Entry]:
+        for memory in self._best(Kind.PREFERENCE, Essential.MANNER):
+            yield Entry(Section.PREFERENCES, memory, urgency=Urgency.FIRST)
+
+    def circumstances(self) -> Iterator[Entry]:
+        """Yield where the user lives, what they do, and with whom they live: the best of each."""
+        household = self._not_near(self._oldest(Essential.HOUSEHOLD))[:MOST_HOUSEHOLD]
+        for memory in (*self._home()[:1], *self._work()[:1], *household):
+            yield Entry(Section.PERSON, memory, urgency=Urgency.SOON)
+
+    def more_on_health(self) -> Iterator[Entry]:
+        """Yield the rest on diet and health. An appointment that comes up is among what comes up."""
+        diets = self._best(Essential.DIET) + self._best(Essential.DIET_OF_OTHERS)
+        return (Entry(Section.SAFETY, memory) for memory in diets + self._not_near(self._best(Essential.HEALTH)))
+
+    def more_on_the_person(self) -> Iterator[Entry]:
+        """Yield the rest of what says who the user is, one of each thing in turn."""
+        kinds = (
+            self._best(Essential.NAME),
+            self._home(),
+            self._work(),
+            self._oldest(Essential.HOUSEHOLD),
+            self._oldest(Essential.HOME_MORE),
+            self._best(Essential.BORN),
+        )
+        in_turns = (memory for some in zip_longest(*kinds) for memory in some if memory is not None)
+        return (Entry(Section.PERSON, memory) for memory in in_turns)
+
+    def _coming(self) -> list[Entry]:
         found: list[tuple[str, str, Entry]] = []
         for sk in self._overview.near(self._now.date()):
             memory = self._rows[sk]
             if memory.fact is not None and memory.kind is Kind.FACT and is_alive(memory, self._now):
                 coming = due(memory.fact, self._now)
                 if coming is not None:
-                    entry = Entry(Section.UPCOMING, memory, coming.label)
+                    entry = Entry(Section.UPCOMING, memory, coming.label, Urgency.SOON)
                     found.append((coming.day.isoformat(), memory.id, entry))
-        return [entry for _, _, entry in sorted(found, key=lambda one: one[:2])][:MOST_UPCOMING]
+        return [entry for _, _, entry in sorted(found, key=lambda one: one[:2])][:PLACES_OF_A_SECTION]
 
     def changes(self) -> list[Entry]:
         """Return what was saved or ended last, the latest first; what something took the place of goes with it."""
@@ -174,7 +207,21 @@ class _Shelves:
         return entries[:MOST_CHANGES]
 
     def _best(self, *shelves: Essential | Kind) -> list[KnownMemory]:
-        return [self._rows[sk] for sk in islice(self._overview.best(*shelves), PLACES_OF_A_SECTION)]
+        overview = self._overview
+        found = (self._rows[sk] for sk in overview.best(*shelves) if sk not in overview.repeated)
+        return list(islice((memory for memory in found if current([memory], self._now)), PLACES_OF_A_SECTION))
+
+    def _home(self) -> list[KnownMemory]:
+        return self._not_near(self._best(Essential.HOME))
+
+    def _work(self) -> list[KnownMemory]:
+        return self._not_near(self._best(Essential.WORK) or self._oldest(Essential.WORK_MORE))
+
+    def _not_near(self, memories: Iterable[KnownMemory]) -> list[KnownMemory]:
+        return [memory for memory in memories if memory.id not in self._labels]
+
+    def _label(self, memory: KnownMemory) -> str:
+        return self._labels.get(memory.id, "")
 
     def _oldest(self, shelf: Essential) -> list[KnownMemory]:
         # What was said first of a wide subject tells most about it.

@@ -47,6 +47,14 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: max(most - 1, 0)].rstrip() + "…"
 
 
+def shortened_at_a_word(text: str, most: int) -> str:
+    """Return the text cut like `shortened`, but not within a word or a date, unless that would take much more away."""
+    if len(text) <= most:
+        return text
+    start, space, _ = text[:most].rpartition(" ")
+    return shortened(text, most) if not space or len(start) < most * 3 // 4 else start.rstrip(" ,;:") + "…"
+
+
 def ever_shorter(text: str) -> Iterator[str]:
     """Yield the text, then cut to two thirds, again and again, until next to nothing of it is left."""
     yield text

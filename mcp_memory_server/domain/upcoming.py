@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from mcp_memory_server.domain.birthdays import next_birthday
 from mcp_memory_server.domain.fact_dates import dates_in
 from mcp_memory_server.domain.facts import Fact, Permanence, Standing
 
@@ -30,6 +31,12 @@ def days_of(fact: Fact) -> tuple[date, ...]:
     return tuple(dict.fromkeys([*given, *(named if len(named) == 1 else [])]))
 
 
+def days_near(fact: Fact, today: date) -> tuple[date, ...]:
+    """Return the days to look at again, with the next birthday, which depends on the day of asking."""
+    birthday = next_birthday(fact.text, today)
+    return days_of(fact) if birthday is None else tuple(dict.fromkeys([*days_of(fact), birthday]))
+
+
 def end_of(fact: Fact) -> datetime | None:
     """Return when the fact is over by itself, without looking for dates where none can be."""
     may_end = fact.until is not None or fact.permanence is Permanence.TRANSIENT
@@ -50,10 +57,17 @@ def due(fact: Fact, now: datetime) -> Due | None:
         return None
     near = [day for day in days_of(fact) if day != fact.remind_on and today <= day <= today + LOOKED_AHEAD]
     if not near:
-        return None
+        return _birthday(fact, today)
     day = min(near)
     what = "until " if day == fact.until else "from " if day == fact.since else ""
     return Due(day, f"{what}{day.isoformat()}, {in_days(day, today)}")
+
+
+def _birthday(fact: Fact, today: date) -> Due | None:
+    day = next_birthday(fact.text, today)
+    if day is None or day > today + LOOKED_AHEAD:
+        return None
+    return Due(day, f"birthday {day.isoformat()}, {in_days(day, today)}")
 
 
 def in_days(day: date, today: date) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from mcp_memory_server.domain.answers import Status
 from mcp_memory_server.domain.chats import Chat
+from mcp_memory_server.domain.context import DEFAULT_PAGE_TOKENS
 from mcp_memory_server.domain.scope import Scope
 from mcp_memory_server.domain.sessions import Tier
 from mcp_memory_server.domain.tool_log import ToolCall, ToolStatus
@@ -115,7 +116,7 @@ async def end_session(
 async def load_context(
     memory: Memory,
     scope: Scope,
-    max_tokens: int = 600,
+    max_tokens: int = DEFAULT_PAGE_TOKENS,
     session_id: str | None = None,
     cursor: Annotated[str | None, "from a reply: go on"] = None,
 ) -> Reply:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from mcp_memory_server.domain.answers import check_budget
-from mcp_memory_server.domain.context import ContextPage, PageContent, RunningSession, most_entries, write_page
+from mcp_memory_server.domain.context import (
+    DEFAULT_PAGE_TOKENS,
+    ContextPage,
+    PageContent,
+    RunningSession,
+    most_entries,
+    urgent_tokens,
+    write_page,
+)
 from mcp_memory_server.domain.handoff import HandOff, handed_over
 from mcp_memory_server.domain.memories import Kind, Known
 from mcp_memory_server.domain.overview import Overview, is_ready, overview_at
@@ -27,7 +35,6 @@ from mcp_memory_server.services.searchable_memories import SearchableMemories
 if TYPE_CHECKING:
     from mcp_memory_server.services.sessions_at_hand import LoadedSession
 
-DEFAULT_MAX_TOKENS = 600
 TURNS_CONSIDERED = 3
 LONGEST_CONSIDERED = 600
 """What a conversation is about is told by its last turns, and by so many characters of each."""
@@ -71,7 +78,7 @@ class Context:
         self._pages: WeakKeyDictionary[Known, dict[object, ContextPage]] = WeakKeyDictionary()
 
     async def load(
-        self, scope: Scope, *, max_tokens: int = DEFAULT_MAX_TOKENS, cursor: str | None = None
+        self, scope: Scope, *, max_tokens: int = DEFAULT_PAGE_TOKENS, cursor: str | None = None
     ) -> ContextPage:
         """Return who the user is, what can hurt them, preferences, what comes up, what was last, and the best facts.
 
@@ -135,7 +142,8 @@ class Context:
 
         if start.last is not None:
             return write("")  # it was told on the first page
-        return handed_over(handoff, asked.session_id, now, self._count, asked.max_tokens, write)
+        urgent = urgent_tokens(content, now, self._count, asked.max_tokens, session)
+        return handed_over(handoff, asked.session_id, now, self._count, asked.max_tokens, urgent, write)
 
     async def _session(self, scope: Scope) -> RunningSession:
         try:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
+from mcp_memory_server.domain.context import DEFAULT_PAGE_TOKENS
 from mcp_memory_server.domain.facts import Outcome, Permanence, Source, Statement
 from mcp_memory_server.domain.memories import KnownMemory
 from mcp_memory_server.domain.scope import Scope
@@ -89,7 +90,7 @@ async def set_preference(memory: Memory, scope: Scope, key: str, value: str) -> 
 async def load_context(
     memory: Memory,
     scope: Scope,
-    max_tokens: int = 600,
+    max_tokens: int = DEFAULT_PAGE_TOKENS,
     cursor: Annotated[str | None, "from a reply"] = None,
 ) -> Reply:
     """Load who the user is, what to mind (diet, health), preferences, upcoming dates, main facts. Call first, once."""

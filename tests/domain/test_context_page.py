@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.answers import Status, reply_text
-from mcp_memory_server.domain.context import ContextPage, PageContent, most_entries, write_page
+from mcp_memory_server.domain.context import MORE_CAN_HURT, ContextPage, PageContent, most_entries, write_page
 from mcp_memory_server.domain.facts import Source
 from mcp_memory_server.domain.learning import learn
 from mcp_memory_server.domain.memories import Known, KnownMemory, from_fact
@@ -135,3 +135,104 @@ def test_a_page_with_no_room_for_anything_does_not_say_that_nothing_is_known() -
 def test_what_could_not_be_read_makes_the_page_partial() -> None:
     assert page([], missing=MISSING).to_reply()["status"] == "partial"
     assert page([], missing=MISSING).to_reply()["missing"] == list(MISSING)
+
+
+ALLERGY = (
+    "Ida's son Tom has a serious hazelnut allergy and, since a test with Dr. Brunner in the first week of October, "
+    "also a sesame allergy (no hummus, no tahini); he always has an EpiPen in his bag."
+)
+LIFE = [
+    known_fact("Ida rents a small terraced house with a garden for 2,150 EUR a month.", "home"),
+    known_fact("Ida lives in Ghent.", None),
+    known_fact("Ida works as a gardener.", None),
+    known_fact("Ida's husband Jo is a nurse.", None),
+    known_fact("Her ferritin was 11.", "health/values"),
+    known_fact("Her husband does not drink alcohol.", "family/food"),
+    known_fact("The user is Ida Dobrev, aged 41, born in Plovdiv.", "identity"),
+    known_fact(ALLERGY, "health/allergies/tom"),
+    *(known_preference(f"key {number}", "a value of some words") for number in range(6)),
+]
+
+
+MUCH = [
+    *LIFE,
+    *(known_fact(f"Ida is allergic to the plant number {number}.") for number in range(9)),
+    *(known_fact(f"Ida sees dentist number {number} on 2026-03-{number}.") for number in range(10, 20)),
+    known_fact("Jo was born on 8 March 1982.", "family/jo"),
+]
+
+
+@thorough
+@given(st.sets(st.sampled_from(range(len(MUCH)))), budgets)
+def test_pages_that_shorten_lines_keep_the_budget_and_tell_everything_once(chosen: set[int], max_tokens: int) -> None:
+    everything = known([MUCH[number] for number in sorted(chosen)])
+    pages = [page_of(everything, max_tokens)]
+    while pages[-1].cursor is not None:
+        pages.append(page_of(everything, max_tokens, cursor=pages[-1].cursor))
+
+    told = [len(entries(written.text)) for written in pages]
+    assert [written.more for written in pages] == [len(chosen) - done for done in accumulate(told)]
+    assert all(count(reply_text(written.to_reply())) <= max_tokens for written in pages)
+
+
+def test_the_name_is_the_first_line_then_home_work_and_household_and_what_the_home_costs_after_them() -> None:
+    told = [line.split(" (")[0].split(" [")[0] for line in entries(page(LIFE, 2000).text)]
+
+    assert told[:5] == [
+        "- The user is Ida Dobrev, aged 41, born in Plovdiv.",
+        "- Ida lives in Ghent.",
+        "- Ida works as a gardener.",
+        "- Ida's husband Jo is a nurse.",
+        "- Ida rents a small terraced house with a garden for 2,150 EUR a month.",
+    ]
+
+
+def test_what_can_hurt_comes_before_diet_and_other_health() -> None:
+    text = page(LIFE, 2000).text
+
+    assert text.index("EpiPen") < text.index("alcohol") < text.index("ferritin")
+
+
+@pytest.mark.parametrize("max_tokens", [130, 160, 200, 300])
+def test_what_can_hurt_is_shortened_before_anything_milder_takes_its_place(max_tokens: int) -> None:
+    text = page(LIFE, max_tokens).text
+
+    assert text.index("Ida Dobrev") < text.index("hazelnut allergy")
+    assert "ferritin" not in text
+
+
+def test_all_preferences_are_on_a_page_that_has_no_room_for_the_rest() -> None:
+    text = page(LIFE, 300).text
+
+    assert sum("a value of some words" in line for line in entries(text)) == 6
+
+
+def test_all_that_comes_up_is_on_the_page_in_shorter_lines() -> None:
+    dates = [
+        known_fact(f"The {number}th concert is on 2026-03-{number} in the large hall " + "of the old town " * 9)
+        for number in range(10, 18)
+    ]
+    text = page([*dates, *LIFE], 700).text
+
+    assert text.count("th concert") == 8
+    assert "…" in text
+
+
+def test_the_page_says_that_something_that_can_hurt_did_not_fit() -> None:
+    allergies = [known_fact(f"Ida is allergic to the plant number {number}.") for number in range(30)]
+
+    assert MORE_CAN_HURT in page([*allergies, *LIFE], 300).text
+    assert MORE_CAN_HURT not in page([*allergies, *LIFE], 4000).text
+
+
+def test_topics_that_were_cut_say_so() -> None:
+    many = [known_fact(f"Has seen film {number}", f"films/{number}") for number in range(60)]
+
+    assert page(many, 4000).text.rstrip().endswith(", …")
+    assert "…" not in page(many[:3], 4000).text
+
+
+def test_a_birthday_comes_up_each_year() -> None:
+    born = known_fact("Ida's husband Jo was born on 8 March 1982.")
+
+    assert "(birthday 2026-03-08, in 7 days)" in page([born]).text

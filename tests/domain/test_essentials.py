@@ -152,15 +152,28 @@ def test_sentences_are_recognised_by_their_words(wanted: str) -> None:
         ("health", "Broke a leg in 2020", Essential.HEALTH),
         ("home", "The boiler is new", Essential.HOME_MORE),
         ("work", "Fridays are free of meetings", Essential.WORK_MORE),
+        ("identity", "The user is Mira Okonkwo, aged 41, born in Plovdiv.", Essential.NAME),
+        (None, "The user is Mira Okonkwo, aged 41.", Essential.NAME),
+        (None, "The user is very tall.", None),
+        (None, "The user was born on 2 May 1990.", Essential.BORN),
+        ("home", "They rent a flat of 80 square metres for 2,150 EUR", Essential.HOME_MORE),
+        ("diet", "No meat", Essential.DIET),
+        ("family/food", "Her husband eats everything; so does Tomas apart from his allergy.", Essential.DIET_OF_OTHERS),
+        ("family", "Her husband does not drink alcohol.", Essential.DIET_OF_OTHERS),
+        ("health/medication", "Iron tablets", Essential.CONDITION),
         ("hobbies", "Chess", None),
         ("pets", "Coco is allergic to pollen", Essential.CONDITION_OF_OTHERS),
         ("family", "Ida has asthma", Essential.CONDITION_OF_OTHERS),
     ],
 )
-def test_a_topic_says_what_a_short_text_does_not(topic: str, text: str, kind: Essential | None) -> None:
+def test_a_topic_says_what_a_short_text_does_not(topic: str | None, text: str, kind: Essential | None) -> None:
     assert essential_of(topic, text) is kind
 
 
 def test_what_can_hurt_somebody_else_is_less_urgent() -> None:
-    assert essential_of(None, "Her son is allergic to eggs.") is Essential.CONDITION_OF_OTHERS
+    assert essential_of(None, "Her son is allergic to eggs.") is Essential.REACTION_OF_OTHERS
     assert essential_of(None, "She is allergic to eggs.") is Essential.REACTION
+
+
+def test_a_reaction_that_may_kill_is_urgent_whoever_has_it() -> None:
+    assert essential_of(None, "Her son is allergic to eggs and carries an EpiPen.") is Essential.REACTION

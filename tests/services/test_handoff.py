@@ -49,6 +49,18 @@ async def test_a_new_session_starts_with_the_last_one(memory: Memory, clock: Fak
     assert text.index("booked for eight") < text.index("Anna has a dog called Rex.")
 
 
+async def test_the_last_conversation_leaves_room_for_what_is_urgent(memory: Memory) -> None:
+    await memory.facts.learn(ANNA, Statement("Anna's son Tom has a hazelnut allergy and carries an EpiPen."))
+    for number in range(12):
+        await memory.preferences.set(ANNA, f"key {number}", "a value that has quite some words in it")
+    await hold(memory, "one", *["Please book a table for two in Lisbon, near the river, with a view."] * 6)
+
+    text = await page(memory, max_tokens=360)
+
+    assert "hazelnut" in text
+    assert text.count("a value that has quite some words in it") == 12
+
+
 async def test_the_running_session_is_not_told_of_itself(memory: Memory) -> None:
     await hold(memory, "one", "Please book a table for two in Lisbon.", "It is booked for eight.")
 
