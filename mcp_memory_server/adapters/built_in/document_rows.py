@@ -17,6 +17,9 @@ from mcp_memory_server.domain.stop_words import ENGLISH
 from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.domain.word_forms import Stemmer, forms, is_latin, terms_of, words_of
 
+COMPARED = 300
+"""So many documents, the closest by signature, are compared in meaning with another one."""
+
 
 class DocumentRows:
     """Terms, vectors, sessions and speakers of all documents. Adding and removing one does not touch the others."""
@@ -104,10 +107,11 @@ class DocumentRows:
         if (row := self._rows.get(document_id)) is None:
             return []
         vectors = self.fine if self.fine.vector(row) else self.coarse
-        vector, rows = vectors.vector(row), self.all_rows()
-        rows = rows[(self.sessions.number_of[rows] == ALONE) & vectors.has_vector(rows) & (rows != row)]
-        if vector is None or not len(rows):
+        vector = vectors.vector(row)
+        if vector is None:
             return []
+        rows = vectors.nearest(vector, COMPARED, self.size)
+        rows = rows[(self.sessions.number_of[rows] == ALONE) & vectors.has_vector(rows) & (rows != row)]
         cosines = vectors.cosines(rows, vector)
         return [(self.ids[rows[place]], float(cosines[place])) for place in np.argsort(-cosines)[:limit].tolist()]
 
