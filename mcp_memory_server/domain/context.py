@@ -134,6 +134,7 @@ _EVER_SHORTER_LINES = (
     _Lengths(_UNCUT, _UNCUT),
     _Lengths(_UNCUT, 160),
     _Lengths(400, 120, has_topics=False),
+    _Lengths(300, 95, has_topics=False),
     _Lengths(240, 80, has_topics=False),
 )
 _SHORTEST_LINES = _Lengths(120, 60, has_topics=False)

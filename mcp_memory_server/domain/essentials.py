@@ -298,13 +298,12 @@ class _Words:
 
 
 def _danger(said: _Said) -> Essential | None:
-    is_of_others = said.is_about_others(_OTHERS_TOPICS)
     if _is_reaction(said):
-        return _reaction_of(said, is_of_others=is_of_others)
+        return _reaction_of(said)
     if _is_condition(said):
-        return Essential.CONDITION_OF_OTHERS if is_of_others else Essential.CONDITION
+        return Essential.CONDITION_OF_OTHERS if said.is_about_others(_OTHERS_TOPICS) else Essential.CONDITION
     if _is_diet(said):
-        return Essential.DIET_OF_OTHERS if is_of_others else Essential.DIET
+        return Essential.DIET_OF_OTHERS if said.is_about_others(_OTHERS_TOPICS) else Essential.DIET
     return Essential.HEALTH if said.has_topic(Essential.HEALTH) else None
 
 
@@ -313,11 +312,12 @@ def _is_reaction(said: _Said) -> bool:
     return found and (_MAY_KILL_WORDS.are_in(said) or not _HARMLESS_FORM.search(said.text))
 
 
-def _reaction_of(said: _Said, *, is_of_others: bool) -> Essential:
+def _reaction_of(said: _Said) -> Essential:
     if not said.parts.isdisjoint(_TOPICS_OF_OUTSIDERS):
         return Essential.CONDITION_OF_OTHERS
-    may_kill = _MAY_KILL_WORDS.are_in(said) or _any(_MAY_KILL_SIGNS, said.signs)
-    return Essential.REACTION_OF_OTHERS if is_of_others and not may_kill else Essential.REACTION
+    if _MAY_KILL_WORDS.are_in(said) or _any(_MAY_KILL_SIGNS, said.signs):
+        return Essential.REACTION
+    return Essential.REACTION_OF_OTHERS if said.is_about_others(_OTHERS_TOPICS) else Essential.REACTION
 
 
 def _is_condition(said: _Said) -> bool:

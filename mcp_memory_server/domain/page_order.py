@@ -149,8 +149,10 @@ class _Shelves:
 
     def circumstances(self) -> Iterator[Entry]:
         """Yield where the user lives, what they do, and with whom they live: the best of each."""
-        household = self._not_near(self._oldest(Essential.HOUSEHOLD))[:MOST_HOUSEHOLD]
-        for memory in (*self._home()[:1], *self._work()[:1], *household):
+        home, household = self._home()[:1], self._not_near(self._oldest(Essential.HOUSEHOLD))[:MOST_HOUSEHOLD]
+        # Where nothing says in which town the home is, what is said of the home itself may.
+        housing = [] if home else self._not_near(self._oldest(Essential.HOME_MORE))[:1]
+        for memory in (*home, *self._work()[:1], *household[:1], *housing, *household[1:]):
             yield Entry(Section.PERSON, memory, urgency=Urgency.SOON)
 
     def more_on_health(self) -> Iterator[Entry]:
