@@ -22,6 +22,7 @@ from mcp_memory_server.domain.vectors import Vectors
 from mcp_memory_server.domain.word_forms import asked_words
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.ports.token_counter import TokenCounter
+from mcp_memory_server.schema.keys import fact_key
 from mcp_memory_server.services.access_counts import AccessCounts
 from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import KnownMemories
@@ -129,8 +130,10 @@ class Recall:
     async def similar(self, scope: Scope, memory_id: str) -> list[KnownMemory]:
         """Return what is known now and says nearly the same as this memory, or may contradict it; the closest first."""
         known = await self._known.of(scope)
-        named = (sk for sk, memory in known.by_key.items() if memory.id == memory_id and memory.kind is not Kind.PAST)
-        own = next(named, None)
+        own = fact_key(scope, memory_id).sk
+        if own not in known.by_key:  # an earlier release may have put it elsewhere
+            named = (sk for sk, one in known.by_key.items() if one.id == memory_id and one.kind is not Kind.PAST)
+            own = next(named, None)
         if own is None:
             return []
         searchable = await self._searchable.of_known(scope, known)

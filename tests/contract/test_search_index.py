@@ -217,6 +217,17 @@ def test_the_time_of_a_question_decides_between_equal_texts() -> None:
     assert ids(ask(index_of(texts), "Did I go swimming three weeks ago?"))[:1] == ["d10"]
 
 
+def test_what_is_closest_in_meaning_to_a_document_is_known_with_its_cosine() -> None:
+    index = index_of([*ANNA, said(8, "Anna is allergic to walnuts"), said(9, "allergic to peanuts", session="s")])
+
+    (closest, cosine), *others = index.alike("d3", 3)
+
+    assert closest == "d8"
+    assert cosine > 0.6 > max(other for _, other in others)
+    assert "d9" not in dict(others)
+    assert index.alike("never there", 3) == []
+
+
 def test_repetitions_do_not_crowd_out_the_rest() -> None:
     again = [said(number, "Anna really loves the city of Bern") for number in range(5, 12)]
 
