@@ -14,6 +14,8 @@ from mcp_memory_server.schema.vector_entries import entry_body
 
 LONGEST_WAIT_SECONDS = 1.0
 """A question waits so long for its fine vector: while the model is being loaded, answers do without it."""
+LONGEST_WAIT_OF_A_WRITE_SECONDS = 0.25
+"""A write waits so long for its vector: an import may have filled the queue of the model."""
 
 logger = logging.getLogger(__name__)
 
@@ -130,10 +132,18 @@ async def _asked(model: Embedder | None, questions: Sequence[str], longest_wait:
 
 
 async def _at_once(model: Embedder | None, text: str) -> bytes | None:
+    """Return the vector of a text, None if it would take time: then it is made in the background."""
     if model is None:
         return None
     if not model.is_at_hand:
         model.prepare()
         return None
-    (vector,) = await model.embed([text])
+    try:
+        async with asyncio.timeout(LONGEST_WAIT_OF_A_WRITE_SECONDS):
+            (vector,) = await model.embed([text])
+    except TimeoutError:
+        return None  # many texts wait for it just now
+    except MemoryServerError:
+        logger.warning("the model %s does not answer: the memory is saved without its vector", model.model)
+        return None
     return vector

@@ -181,3 +181,27 @@ async def test_a_fact_that_was_just_saved_is_found_by_the_fine_model_at_once(
 
     assert found.memories[0].text == "Anna's cat is called Mia."
     assert found.memories[0].match is not Likelihood.WEAK
+
+
+class OccupiedEmbedder(CountingEmbedder):
+    """The real model while it is occupied for longer than anybody waits, or out of order."""
+
+    async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:
+        if not self.is_down:
+            await asyncio.Event().wait()
+        return await super().embed(texts, as_question=as_question)
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+async def test_a_fact_is_saved_while_the_fine_model_is_occupied_or_out_of_order(
+    path: Path, anna: Scope, clock: FakeClock, *, is_down: bool
+) -> None:
+    fine = OccupiedEmbedder("fine")
+    fine.is_down = is_down
+    table = await SqliteItemTable.open(path, now=clock)
+    try:
+        async with running(table, now=clock, fine=fine) as memory:
+            learned = await memory.facts.learn(anna, Statement("Anna repairs violins"))
+            assert [fact.id for fact in await memory.facts.all(anna)] == [learned.fact.id]
+    finally:
+        await table.close()
