@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -27,8 +28,9 @@ from mcp_memory_server.services.embeddings import Embeddings
 from mcp_memory_server.services.known_memories import memory_from
 
 EMBEDDED_AT_ONCE = 25
-MOST_WAITED_FOR = 64
-"""For so many fine vectors a question waits: a second with numpy, a quarter of that with onnxruntime."""
+MOST_WAITED_FOR, LONGEST_WAIT_SECONDS = 64, 1.5
+"""For so many fine vectors a question waits, and so long: they take a second with numpy, and with onnxruntime a quarter
+of that."""
 MOST_QUEUED = 300_000
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 60.0
 TOLD_EVERY = 1_000
@@ -100,9 +102,11 @@ class Reembedding:
                 found[place] = replace(found[place], coarse=vector)
         short = [place for place, one in enumerate(memories) if one.is_short and found[place].fine is None]
         if len(short) <= MOST_WAITED_FOR:
-            fine = await self._embeddings.fine_of_texts([memories[place].searched_text for place in short])
-            for place, vector in zip(short, fine, strict=True):
-                found[place] = replace(found[place], fine=vector)
+            with suppress(TimeoutError):  # an import is being embedded: these follow it in the background
+                async with asyncio.timeout(LONGEST_WAIT_SECONDS):
+                    fine = await self._embeddings.fine_of_texts([memories[place].searched_text for place in short])
+                for place, vector in zip(short, fine, strict=True):
+                    found[place] = replace(found[place], fine=vector)
         return found
 
     def add(self, lacking: Sequence[Lacking]) -> None:

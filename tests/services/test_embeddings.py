@@ -203,5 +203,7 @@ async def test_a_fact_is_saved_while_the_fine_model_is_occupied_or_out_of_order(
         async with running(table, now=clock, fine=fine) as memory:
             learned = await memory.facts.learn(anna, Statement("Anna repairs violins"))
             assert [fact.id for fact in await memory.facts.all(anna)] == [learned.fact.id]
+            found = await memory.recall.search(anna, "violins")
+            assert (found.status, found.memories[0].id) == (Status.COMPLETE, learned.fact.id)
     finally:
         await table.close()
