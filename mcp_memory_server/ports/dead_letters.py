@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from mcp_memory_server.domain.queued_turns import DeadLetter, HeldLetter
+from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLetter
 
 
 class DeadLetters(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from mcp_memory_server.domain.items import Item, Key, KeyPage, Page, Put, Update, Write
+from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page, Put, Update, Write
 
 
 class ItemTable(Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from mcp_memory_server.domain.measures import Measure
+from mcp_memory_server.ports.measures import Measure
 
 
 class Metrics(Protocol):

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from mcp_memory_server.domain.documents import Document, Match, Prior
-from mcp_memory_server.domain.vectors import Vectors
+from mcp_memory_server.domain.kernel.vectors import Vectors
+from mcp_memory_server.domain.recall.documents import Document, Match, Prior
 
 
 class SearchIndex(Protocol):

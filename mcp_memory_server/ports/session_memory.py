@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import Limits, Tier
-from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy, SharedState
+from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.turns import Turn
 
 
 class SessionMemory(Protocol):

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from mcp_memory_server.domain.conversation_material import Material
-from mcp_memory_server.domain.spending import Tokens
-from mcp_memory_server.domain.summaries import Draft
+from mcp_memory_server.domain.kernel.spending import Tokens
+from mcp_memory_server.domain.summaries.material import Material
+from mcp_memory_server.domain.summaries.summary import Draft
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from mcp_memory_server.domain.items import Key
+from mcp_memory_server.domain.kernel.items import Key
 
 MOST_FOUND = 100
 """What the service returns at most, however much there is. There is no second page."""

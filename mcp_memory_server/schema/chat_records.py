@@ -4,10 +4,10 @@ The place of the active chat stays when the chat is over, with nothing in it but
 never starts again, and who read an earlier chat there cannot write to a later one.
 """
 
-from mcp_memory_server.domain.chats import Chat
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Value
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.ulids import is_ulid, moment_of
+from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Value
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import is_ulid, moment_of
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import Record, moment_or_none, optional_text

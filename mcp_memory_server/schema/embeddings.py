@@ -3,8 +3,8 @@
 import zlib
 from dataclasses import dataclass
 
-from mcp_memory_server.domain.items import Body, Value
-from mcp_memory_server.domain.vectors import Vectors
+from mcp_memory_server.domain.kernel.items import Body, Value
+from mcp_memory_server.domain.kernel.vectors import Vectors
 
 _CHECK_BYTES = 4
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Update, Value
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.sessions import Tier
-from mcp_memory_server.domain.turns import LIFE
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Update, Value
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.limits import Tier
+from mcp_memory_server.domain.sessions.turns import LIFE
 from mcp_memory_server.schema.keys import encoded, timestamp
 from mcp_memory_server.schema.records import moment_or_none, optional_text
 from mcp_memory_server.schema.turn_records import session_partition

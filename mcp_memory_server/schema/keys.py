@@ -38,11 +38,11 @@ import re
 from datetime import UTC, date, datetime
 from urllib.parse import unquote
 
-from mcp_memory_server.domain.facts import Standing
-from mcp_memory_server.domain.items import Key
-from mcp_memory_server.domain.memories import PREFERENCE_ID_PREFIX, SUMMARY_ID_PREFIX, Kind, KnownMemory
-from mcp_memory_server.domain.notes import NoteKind
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.facts.fact import Standing
+from mcp_memory_server.domain.facts.notes import NoteKind
+from mcp_memory_server.domain.kernel.items import Key
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.recall.memories import PREFERENCE_ID_PREFIX, SUMMARY_ID_PREFIX, Kind, KnownMemory
 
 ACTIVE_CHATS = "#ACTIVE#"
 ANY_FACTS = "FACT"

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from mcp_memory_server.domain.chats import Chat
-from mcp_memory_server.domain.credentials import without_credentials
-from mcp_memory_server.domain.facts import Source, Standing, Statement, fact_id
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value, checked_body
-from mcp_memory_server.domain.learning import learn
-from mcp_memory_server.domain.memories import from_fact, from_note, from_preference, from_summary
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.facts.fact import Source, Standing, Statement, fact_id
+from mcp_memory_server.domain.facts.learning import learn
+from mcp_memory_server.domain.kernel.credentials import without_credentials
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value, checked_body
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.recall.memories import from_fact, from_note, from_preference, from_summary
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
 from mcp_memory_server.schema import embeddings, keys
 from mcp_memory_server.schema.chat_records import chat_body, chat_from, chat_key

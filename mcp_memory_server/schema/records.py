@@ -9,11 +9,11 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from mcp_memory_server.domain.facts import Fact, Outcome, Permanence, Source, Standing, Tombstone, fact_id
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Value
-from mcp_memory_server.domain.notes import Note, NoteKind, expiry
-from mcp_memory_server.domain.preferences import Preference, SetBy
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.facts.fact import Fact, Outcome, Permanence, Source, Standing, Tombstone, fact_id
+from mcp_memory_server.domain.facts.notes import Note, NoteKind, expiry
+from mcp_memory_server.domain.facts.preferences import Preference, SetBy
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Value
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.schema.keys import (
     NOTES,

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast
 
-from mcp_memory_server.domain.items import Item, Key, Put, Value
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.items import Item, Key, Put, Value
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.schema.keys import decoded, encoded, snapshots_partition
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from mcp_memory_server.domain.items import PUSHED_KEPT, Body, Item, Key, Update, pushed
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Body, Item, Key, Update, pushed
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.schema.keys import decoded, encoded, profile_key
 
 STAMP, MARK, RECENT = "stamp", "mark", "recent"

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import cast
 
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.summaries import BUILT_IN, Level, Sentiment, Summary
-from mcp_memory_server.domain.summary_folds import fold_day
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.summaries.folds import fold_day
+from mcp_memory_server.domain.summaries.summary import BUILT_IN, Level, Sentiment, Summary
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.schema.keys import SUMMARIES, decoded, encoded, fold_index, summary_key, timestamp
 from mcp_memory_server.schema.records import moment_or_none, optional_text

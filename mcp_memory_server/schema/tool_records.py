@@ -4,11 +4,11 @@ import json
 from datetime import timedelta
 from typing import Any, cast
 
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Put, Value
-from mcp_memory_server.domain.redaction import Plain
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.tool_log import ToolCall, ToolStatus
-from mcp_memory_server.domain.ulids import is_ulid, moment_of
+from mcp_memory_server.domain.conversations.tool_log import ToolCall, ToolStatus
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Put, Value
+from mcp_memory_server.domain.kernel.redaction import Plain
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import is_ulid, moment_of
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import Record, moment_or_none, optional_text

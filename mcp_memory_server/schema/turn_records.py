@@ -30,10 +30,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from mcp_memory_server.domain.counts import Counters, Line, Mark
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Update, Value
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import LIFE, Role, Turn, View
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Update, Value
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.counts import Counters, Line, Mark
+from mcp_memory_server.domain.sessions.turns import LIFE, Role, Turn, View
 from mcp_memory_server.errors import InvalidRequestError, TableDamagedError
 from mcp_memory_server.schema.keys import decoded, encoded
 

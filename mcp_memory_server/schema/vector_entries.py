@@ -16,8 +16,8 @@ Only turns are entered. Everything else that is known of a user is searched in p
 
 import re
 
-from mcp_memory_server.domain.items import Body, Key, Value
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.items import Body, Key, Value
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.schema.keys import decoded, encoded
 from mcp_memory_server.schema.turn_records import TURNS

@@ -15,15 +15,15 @@ from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.ports.vector_index import VectorIndex
-from mcp_memory_server.services.archive import Archive
-from mcp_memory_server.services.context import Context
-from mcp_memory_server.services.erasure import Elsewhere, Erasure
-from mcp_memory_server.services.facts import Facts
-from mcp_memory_server.services.handoffs import HandOffs
-from mcp_memory_server.services.notes import Notes
-from mcp_memory_server.services.preferences import Preferences
-from mcp_memory_server.services.recall import Recall
-from mcp_memory_server.services.summaries import Summaries
+from mcp_memory_server.services.context.context import Context
+from mcp_memory_server.services.facts.facts import Facts
+from mcp_memory_server.services.facts.notes import Notes
+from mcp_memory_server.services.facts.preferences import Preferences
+from mcp_memory_server.services.recall.recall import Recall
+from mcp_memory_server.services.summaries.handoffs import HandOffs
+from mcp_memory_server.services.summaries.summaries import Summaries
+from mcp_memory_server.services.users.archive import Archive
+from mcp_memory_server.services.users.erasure import Elsewhere, Erasure
 from mcp_memory_server.settings import Settings, read_settings
 from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file, sessions_file
 from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedders

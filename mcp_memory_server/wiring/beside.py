@@ -20,7 +20,7 @@ from mcp_memory_server.addresses import (
     parse_sessions,
     parse_table,
 )
-from mcp_memory_server.domain.acknowledging import Acknowledge
+from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.outbox import Outbox

@@ -56,8 +56,8 @@ def built_in_fine_embedder() -> Embedder:
 def new_search_index() -> SearchIndex:
     """Return an empty index."""
     # Imported here: it loads numpy, and who only remembers should not wait for that.
-    from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
-    from mcp_memory_server.adapters.built_in.stemmer import stem
+    from mcp_memory_server.adapters.built_in.search.search_index import BuiltInSearchIndex
+    from mcp_memory_server.adapters.built_in.search.stemmer import stem
 
     return BuiltInSearchIndex(stem)
 

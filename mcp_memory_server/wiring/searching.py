@@ -8,15 +8,15 @@ from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.vector_index import VectorIndex
-from mcp_memory_server.services.access_counts import AccessCounts
-from mcp_memory_server.services.background import Background
-from mcp_memory_server.services.embeddings import Embeddings
-from mcp_memory_server.services.known_memories import KnownMemories
-from mcp_memory_server.services.nearby_turns import NearbyTurns
-from mcp_memory_server.services.own_turns import OwnTurns
-from mcp_memory_server.services.past_turns import PastTurns
-from mcp_memory_server.services.reembedding import Reembedding
-from mcp_memory_server.services.searchable_memories import SearchableMemories
+from mcp_memory_server.services.conversations.past_turns import PastTurns
+from mcp_memory_server.services.kernel.embeddings import Embeddings
+from mcp_memory_server.services.kernel.user_memory_cache import KnownMemories
+from mcp_memory_server.services.kernel.worker import Background
+from mcp_memory_server.services.recall.access_counts import AccessCounts
+from mcp_memory_server.services.recall.index_registry import SearchableMemories
+from mcp_memory_server.services.recall.nearby_turns import NearbyTurns
+from mcp_memory_server.services.recall.reembedding import Reembedding
+from mcp_memory_server.services.sessions.local_writes import OwnTurns
 from mcp_memory_server.wiring.embeddings import new_search_index
 
 

@@ -13,8 +13,8 @@ from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.adapters.redis.session_memory import open_redis
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.addresses import DynamoDbTable, parse_table
-from mcp_memory_server.domain.sessions import Tier
-from mcp_memory_server.domain.spending import DEFAULT_PRICES, PRICES_OF, Ceiling
+from mcp_memory_server.domain.kernel.spending import DEFAULT_PRICES, PRICES_OF, Ceiling
+from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.schema.keys import spent_key
 from mcp_memory_server.wiring import BesideTheTable, running
 from mcp_memory_server.wiring.summaries import Care, ChosenModel

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from mcp_memory_server import Memory
-from mcp_memory_server.adapters.dynamodb.dax_item_table import open_dax
+from mcp_memory_server.adapters.dax.item_table import open_dax
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
-from mcp_memory_server.domain.measures import DAX_ITEM_READS, DAX_LATENCY, Measure
-from mcp_memory_server.services.background import THREAD_NAME as BACKGROUND
+from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_LATENCY, Measure
+from mcp_memory_server.services.kernel.worker import THREAD_NAME as BACKGROUND
 from mcp_memory_server.wiring import BesideTheTable, running
 from tests.dax_server.running import DaxCluster
 

@@ -12,8 +12,8 @@ from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.adapters.redis.outbox import RedisOutbox
 from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
 from mcp_memory_server.addresses import DynamoDbTable, parse_table
-from mcp_memory_server.domain.acknowledging import Acknowledge
-from mcp_memory_server.services.conversations import Conversations
+from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
+from mcp_memory_server.services.conversations.conversations import Conversations
 from mcp_memory_server.wiring import BesideTheTable, running
 from tests.bench.counting import WRITES, CountingProxy, Request, dynamodb_request, redis_command
 from tests.bench.figures import Cell, Figures

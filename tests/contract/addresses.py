@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import boto3
 
-from mcp_memory_server.adapters.dynamodb.dax_item_table import open_dax
+from mcp_memory_server.adapters.dax.item_table import open_dax
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.adapters.dynamodb.tables import create_table
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable

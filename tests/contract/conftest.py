@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.outbox import Outbox

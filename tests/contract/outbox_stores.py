@@ -16,10 +16,10 @@ from mcp_memory_server.adapters.redis.outbox import open_redis_outbox
 from mcp_memory_server.adapters.sqlite.dead_letters import SqliteDeadLetters
 from mcp_memory_server.adapters.sqlite.outbox import SqliteOutbox
 from mcp_memory_server.adapters.sqs.dead_letters import open_sqs
-from mcp_memory_server.domain.queued_turns import ClaimedTurn, DeadLetter, QueuedTurn
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import Role, Turn
-from mcp_memory_server.domain.ulids import ulid_after
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, DeadLetter, QueuedTurn
+from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.outbox import Outbox
 from tests.clock import FakeClock

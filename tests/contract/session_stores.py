@@ -10,11 +10,11 @@ from typing import Protocol, cast
 
 from mcp_memory_server.adapters.redis.session_memory import open_redis
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy
-from mcp_memory_server.domain.sessions import Limits, Tier
-from mcp_memory_server.domain.turns import Role, Turn
-from mcp_memory_server.domain.ulids import ulid_after
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy
+from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 from tests.contract.addresses import Now

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mcp_memory_server.domain.items import Delete, Key, Put, Update, Value, Write, after_push
+from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update, Value, Write, after_push
 from mcp_memory_server.errors import ConflictError
 
 

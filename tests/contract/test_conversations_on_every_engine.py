@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import NewTurn, Role, View
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.turns import NewTurn, Role, View
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.services.conversations import Conversations
+from mcp_memory_server.services.conversations.conversations import Conversations
 from mcp_memory_server.wiring import BesideTheTable, running
 from tests.clock import FakeClock
 from tests.contract.session_stores import RedisStore, SqliteStore

@@ -2,15 +2,15 @@
 
 import pytest
 
-from mcp_memory_server.adapters.dynamodb.cluster_health import (
+from mcp_memory_server.adapters.dax.health_gate import (
     FAILURES_IN_A_ROW,
     FIRST_PAUSE,
     LONGEST_PAUSE,
     Detour,
 )
-from mcp_memory_server.adapters.dynamodb.own_writes import OwnWrites
+from mcp_memory_server.adapters.dax.own_writes import OwnWrites
 from mcp_memory_server.adapters.dynamodb.values import Row
-from mcp_memory_server.domain.items import Key
+from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.errors import ConflictError, TableUnavailableError
 
 KEY, OTHER = Key("p", "1"), Key("p", "2")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.adapters.dynamodb.dax_item_table import DaxItemTable, open_dax
-from mcp_memory_server.domain.items import Delete, Key, Put, Update
-from mcp_memory_server.domain.measures import DAX_ITEM_READS, DAX_REQUESTS, Measure
+from mcp_memory_server.adapters.dax.item_table import DaxItemTable, open_dax
+from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update
 from mcp_memory_server.errors import ConfigurationError, ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_REQUESTS, Measure
 from tests.contract.addresses import DynamoDbAddress, DynamoDbTables
 from tests.dax_server.running import DaxCluster, dax_cluster
 from tests.engines.certificates import certificate_for

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mcp_memory_server.domain.queued_turns import DeadLetter, HeldLetter
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLetter
 from mcp_memory_server.errors import InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from tests.clock import FakeClock

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_memory_server.adapters.sqlite.dead_letters import IN_HAND, SqliteDeadLetters
 from mcp_memory_server.adapters.sqlite.outbox import SqliteOutbox
-from mcp_memory_server.domain.turns import MAX_CONTENT_BYTES
+from mcp_memory_server.domain.sessions.turns import MAX_CONTENT_BYTES
 from tests.clock import FakeClock
 from tests.contract.outbox_stores import PATIENCE, letter, queued
 

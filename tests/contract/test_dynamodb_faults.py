@@ -20,7 +20,7 @@ from mcp_memory_server.adapters.dynamodb.address import TableAddress, connector
 from mcp_memory_server.adapters.dynamodb.calls import Calls
 from mcp_memory_server.adapters.dynamodb.item_table import DynamoDbItemTable, open_dynamodb
 from mcp_memory_server.adapters.dynamodb.tables import create_table, delete_table
-from mcp_memory_server.domain.items import Delete, Key, Put, Update, Write
+from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update, Write
 from mcp_memory_server.errors import (
     ConfigurationError,
     ConflictError,

@@ -8,7 +8,7 @@ import pytest
 from mcp_memory_server.adapters.dynamodb.address import TableAddress, connector
 from mcp_memory_server.adapters.dynamodb.item_table import DEADLINE, open_dynamodb
 from mcp_memory_server.adapters.dynamodb.tables import create_table, delete_table, describe_table
-from mcp_memory_server.domain.items import Key, Put
+from mcp_memory_server.domain.kernel.items import Key, Put
 from mcp_memory_server.errors import ConfigurationError
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from mcp_memory_server.adapters.dynamodb.address import TableAddress
 from mcp_memory_server.adapters.dynamodb.calls import Calls
 from mcp_memory_server.adapters.dynamodb.item_table import DynamoDbItemTable
-from mcp_memory_server.domain.items import Key, Put
+from mcp_memory_server.domain.kernel.items import Key, Put
 from mcp_memory_server.errors import TableThrottledError, TableUnavailableError
 
 pytestmark = pytest.mark.anyio

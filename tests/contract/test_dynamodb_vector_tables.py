@@ -7,7 +7,7 @@ import pytest
 
 from mcp_memory_server.adapters.dynamodb import vector_index_making
 from mcp_memory_server.adapters.dynamodb.tables import create_table, describe_table, vector_index_misfit
-from mcp_memory_server.domain.items import Key, Put
+from mcp_memory_server.domain.kernel.items import Key, Put
 from mcp_memory_server.errors import ConfigurationError
 from tests.contract.vector_tables import INDEX, shape, vector_table
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from mcp_memory_server.adapters.bedrock.embedder import BedrockEmbedder, open_bedrock
-from mcp_memory_server.domain.vectors import closeness
+from mcp_memory_server.domain.kernel.vectors import closeness
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError, UnavailableError
 from tests.contract.embedders import PATIENCE
 from tests.engines.bedrock import COHERE, COHERE_4, TITAN, BedrockService, RefusalError, bedrock_service

@@ -19,7 +19,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from mcp_memory_server.adapters.built_in.embedder import DIMENSIONS, BuiltInEmbedder
 from mcp_memory_server.adapters.built_in.static_model import MAX_CHARACTERS, MAX_TOKENS, POTION, load_potion
 from mcp_memory_server.adapters.built_in.word_pieces import UNKNOWN, WordPieces
-from mcp_memory_server.domain.vectors import as_vector, closeness
+from mcp_memory_server.domain.kernel.vectors import as_vector, closeness
 from tests.engines.potion import PUBLISHED, made_from
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_memory_server.adapters.model2vec.embedder import open_model2vec
 from mcp_memory_server.adapters.onnx.embedder import open_onnx
-from mcp_memory_server.domain.vectors import as_vector, closeness
+from mcp_memory_server.domain.kernel.vectors import as_vector, closeness
 from mcp_memory_server.errors import ConfigurationError, UnavailableError
 from tests.engines.potion import PUBLISHED
 from tests.engines.small_models import DIMENSIONS, WORDS, model2vec_folder, onnx_folder, vectors

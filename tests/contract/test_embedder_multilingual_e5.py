@@ -29,7 +29,7 @@ from mcp_memory_server.adapters.multilingual_e5.onnx_network import network
 from mcp_memory_server.adapters.multilingual_e5.pieces import Pieces, normalise
 from mcp_memory_server.adapters.multilingual_e5.weights import LAYERS, WEIGHTS, Weights
 from mcp_memory_server.adapters.multilingual_e5.worker import Urgency, Worker
-from mcp_memory_server.domain.vectors import as_vector, closeness
+from mcp_memory_server.domain.kernel.vectors import as_vector, closeness
 from mcp_memory_server.errors import UnavailableError
 from tests.engines.multilingual_e5 import PUBLISHED, arrays_of, means_of
 from tests.engines.neutral_sentences import ENGLISH, LANGUAGES

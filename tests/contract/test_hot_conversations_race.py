@@ -6,11 +6,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import Role, Turn, View
-from mcp_memory_server.domain.ulids import ulid_after
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.turns import Role, Turn, View
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.services.stored_turns import StoredTurns
+from mcp_memory_server.services.sessions.stored_turns import StoredTurns
 from tests.contract.addresses import Address, utc_now
 
 ENGINES = ["dynamodb-local", pytest.param("dax", marks=pytest.mark.slow)]

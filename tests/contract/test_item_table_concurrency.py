@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mcp_memory_server.domain.items import Key, Put, Update
+from mcp_memory_server.domain.kernel.items import Key, Put, Update
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.contract.test_item_table_write_at_once import state

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.items import Delete, Key, Put, Update
+from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.clock import FakeClock

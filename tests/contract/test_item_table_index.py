@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_memory_server.domain.items import Delete, Key, Put, Update
+from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.ports.item_table import ItemTable
 

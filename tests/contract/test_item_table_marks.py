@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
-from mcp_memory_server.domain.items import Key, Put
+from mcp_memory_server.domain.kernel.items import Key, Put
 from mcp_memory_server.ports.item_table import ItemTable
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,7 @@ WRITE_ELSEWHERE = """
 import asyncio, sys
 from pathlib import Path
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
-from mcp_memory_server.domain.items import Key, Put
+from mcp_memory_server.domain.kernel.items import Key, Put
 async def main():
     table = await SqliteItemTable.open(Path(sys.argv[1]))
     await table.put(Put(Key("USER#ben", "FACT#1"), {"text": "other"}))

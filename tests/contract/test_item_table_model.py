@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from mcp_memory_server.domain.items import Delete, Item, Key, Put, Update, Write
+from mcp_memory_server.domain.kernel.items import Delete, Item, Key, Put, Update, Write
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.clock import FakeClock

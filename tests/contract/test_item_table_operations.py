@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_memory_server.domain.items import (
+from mcp_memory_server.domain.kernel.items import (
     MAX_OPERATION_ID_BYTES,
     REMEMBERED_OPERATIONS,
     Delete,

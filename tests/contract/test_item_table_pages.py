@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.items import Key, Put
+from mcp_memory_server.domain.kernel.items import Key, Put
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.clock import FakeClock
 from tests.contract.test_item_table_query import PK, fill, sort_keys

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.items import Item, Key, Put
+from mcp_memory_server.domain.kernel.items import Item, Key, Put
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.clock import FakeClock

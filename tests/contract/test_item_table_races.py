@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from mcp_memory_server.domain.items import Key, Put, Update
+from mcp_memory_server.domain.kernel.items import Key, Put, Update
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.contract.addresses import Address, utc_now

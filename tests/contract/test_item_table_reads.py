@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_memory_server.domain.items import MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES, Key, Put
+from mcp_memory_server.domain.kernel.items import MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES, Key, Put
 from mcp_memory_server.ports.item_table import ItemTable
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.items import PUSHED_KEPT, Key, Put, Update, pushed
+from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Key, Put, Update, pushed
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, TooLargeError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.clock import FakeClock

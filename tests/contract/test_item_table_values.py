@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.items import Key, Put, Value
+from mcp_memory_server.domain.kernel.items import Key, Put, Value
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.ports.item_table import ItemTable
 

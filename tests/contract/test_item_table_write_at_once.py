@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_memory_server.domain.items import MAX_WRITES_AT_ONCE, Delete, Key, Put, Update, Write
+from mcp_memory_server.domain.kernel.items import MAX_WRITES_AT_ONCE, Delete, Key, Put, Update, Write
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, TooLargeError
 from mcp_memory_server.ports.item_table import ItemTable
 

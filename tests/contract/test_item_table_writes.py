@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_memory_server.domain.items import MAX_ITEM_BYTES, Key, Put, item_size
+from mcp_memory_server.domain.kernel.items import MAX_ITEM_BYTES, Key, Put, item_size
 from mcp_memory_server.errors import ConflictError, TooLargeError
 from mcp_memory_server.ports.item_table import ItemTable
 

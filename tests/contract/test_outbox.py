@@ -2,10 +2,10 @@
 
 import pytest
 
-from mcp_memory_server.domain.queued_turns import QueuedTurn, QueueLength
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import MAX_CONTENT_BYTES, Role, Turn
-from mcp_memory_server.domain.ulids import ulid_after
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn, QueueLength
+from mcp_memory_server.domain.sessions.turns import MAX_CONTENT_BYTES, Role, Turn
 from mcp_memory_server.errors import InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.outbox import Outbox
 from tests.clock import FakeClock

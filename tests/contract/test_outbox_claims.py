@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.ports.outbox import Outbox
 from tests.clock import FakeClock
 from tests.contract.outbox_stores import ANA, BEN, LEASE, add_all, claim, receipts, said

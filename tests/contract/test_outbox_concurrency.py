@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.ports.outbox import Outbox
 from tests.clock import FakeClock
 from tests.contract.outbox_stores import ANA, OutboxStore, add_all, claim, queued, receipts

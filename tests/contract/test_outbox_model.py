@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.queued_turns import ClaimedTurn
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn
 from mcp_memory_server.ports.outbox import Outbox
 from tests.clock import FakeClock
 from tests.contract.outbox_stores import OutboxStore, claim, queued

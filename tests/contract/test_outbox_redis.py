@@ -12,11 +12,11 @@ from redis import Redis
 from mcp_memory_server.adapters.redis.keys import keys_of
 from mcp_memory_server.adapters.redis.outbox import RedisOutbox, open_redis_outbox
 from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
-from mcp_memory_server.domain.queued_turns import QueuedTurn, QueueLength
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended
-from mcp_memory_server.domain.sessions import Limits, Tier
-from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended
+from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn, QueueLength
+from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import UnavailableError
 from tests.contract.outbox_stores import ANA, BEN, RedisOutboxStore, add_all, claim, queued, receipts, said
 from tests.contract.session_stores import (

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from mcp_memory_server.domain.kept_sessions import REMEMBERED_OPERATIONS, TOLD_IN_FULL
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.sessions import Limits, Tier
-from mcp_memory_server.domain.turns import Role, Turn
-from mcp_memory_server.domain.ulids import is_ulid, ulid_after
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import is_ulid, ulid_after
+from mcp_memory_server.domain.sessions.kept_sessions import REMEMBERED_OPERATIONS, TOLD_IN_FULL
+from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.contract.session_stores import EPOCH, NOW, a_turn, append, begin, served, turns_in_order

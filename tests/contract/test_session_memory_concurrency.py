@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy
-from mcp_memory_server.domain.sessions import Limits
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy
+from mcp_memory_server.domain.sessions.limits import Limits
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 from tests.contract.session_stores import (

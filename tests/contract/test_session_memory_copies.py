@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_memory_server.domain.kept_sessions import MOST_RECORDED
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import NoCopy, SessionCopy
-from mcp_memory_server.domain.sessions import Limits
-from mcp_memory_server.domain.ulids import next_ulid
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import next_ulid
+from mcp_memory_server.domain.sessions.cached_session import NoCopy, SessionCopy
+from mcp_memory_server.domain.sessions.kept_sessions import MOST_RECORDED
+from mcp_memory_server.domain.sessions.limits import Limits
 from mcp_memory_server.errors import CacheUnavailableError, InvalidRequestError
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock

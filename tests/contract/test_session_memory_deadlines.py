@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.sessions import Tier, lifetime
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.limits import Tier, lifetime
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.contract.session_stores import EPOCH, NOW, a_turn, append, begin, copy_of, new_scope, note, turns_in_order
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import NoCopy, SessionCopy
-from mcp_memory_server.domain.sessions import MAX_TURNS, Limits
-from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import NoCopy, SessionCopy
+from mcp_memory_server.domain.sessions.limits import MAX_TURNS, Limits
+from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 from tests.contract.session_stores import (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.sessions import Limits, Weight, trimmed
-from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.sessions.limits import Limits, Weight, trimmed
+from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 from tests.contract.session_stores import NOW, SessionStore, a_turn, append, begin, new_scope, served

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import NoCopy
-from mcp_memory_server.domain.sessions import Limits
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import NoCopy
+from mcp_memory_server.domain.sessions.limits import Limits
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.contract.session_stores import (
     EPOCH,

@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import CacheUnavailableError
 from tests.contract.session_stores import (
     AT_ONCE,

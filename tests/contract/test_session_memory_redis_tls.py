@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server.adapters.redis.session_memory import open_redis
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import CacheUnavailableError
 from tests.contract.session_stores import AT_ONCE, EPOCH, PATIENCE, append, begin, served, watching
 from tests.engines.certificates import certificate_for

@@ -10,10 +10,10 @@ import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
-from mcp_memory_server.domain.kept_sessions import STATE_LIFE
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import NoCopy
-from mcp_memory_server.domain.sessions import Limits, Tier, lifetime
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import NoCopy
+from mcp_memory_server.domain.sessions.kept_sessions import STATE_LIFE
+from mcp_memory_server.domain.sessions.limits import Limits, Tier, lifetime
 from mcp_memory_server.errors import CacheUnavailableError, ConfigurationError, InvalidRequestError
 from tests.clock import FakeClock
 from tests.contract.session_stores import (

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import SharedState
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import SharedState
 from mcp_memory_server.errors import ConflictError, InvalidRequestError
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.contract.session_stores import watching

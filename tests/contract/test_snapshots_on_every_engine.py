@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.items import Key, Put
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.items import Key, Put
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError, NotFoundError, TooLargeError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.snapshot_records import name_of, snapshot_key
-from mcp_memory_server.services import snapshots as module
-from mcp_memory_server.services.snapshots import Snapshots
+from mcp_memory_server.services.sessions import snapshots as module
+from mcp_memory_server.services.sessions.snapshots import Snapshots
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 

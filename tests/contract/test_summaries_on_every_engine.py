@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from mcp_memory_server import Memory, NewTurn, Role, Scope
-from mcp_memory_server.domain.sessions import Tier
-from mcp_memory_server.domain.spending import Ceiling, Limit, Price, Tokens
-from mcp_memory_server.domain.summaries import Level
+from mcp_memory_server.domain.kernel.spending import Ceiling, Limit, Price, Tokens
+from mcp_memory_server.domain.sessions.limits import Tier
+from mcp_memory_server.domain.summaries.summary import Level
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import NoMetrics
 from mcp_memory_server.schema.ending_records import ending_from, ending_key
-from mcp_memory_server.services.spending import Spending
+from mcp_memory_server.services.kernel.spending import Spending
 from mcp_memory_server.wiring import BesideTheTable, running
 from tests.clock import FakeClock
 from tests.contract.addresses import Address

@@ -6,10 +6,10 @@ from botocore.awsrequest import AWSResponse
 from mcp_memory_server.adapters.dynamodb.address import TableAddress, connector
 from mcp_memory_server.adapters.dynamodb.calls import Calls
 from mcp_memory_server.adapters.dynamodb.item_table import DynamoDbItemTable
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import Role, Turn, View
-from mcp_memory_server.domain.ulids import ulid_after
-from mcp_memory_server.services.stored_turns import StoredTurns
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.turns import Role, Turn, View
+from mcp_memory_server.services.sessions.stored_turns import StoredTurns
 from tests.contract.addresses import PATIENCE, DynamoDbTables, utc_now
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.adapters.dynamodb.tables import create_table
 from mcp_memory_server.adapters.dynamodb.vector_index_shape import VectorIndexShape
-from mcp_memory_server.domain.items import Key, Put
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.vectors import as_vector
+from mcp_memory_server.domain.kernel.items import Key, Put
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.vectors import as_vector
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.turn_records import turn_key
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, entry_body, vector_attribute

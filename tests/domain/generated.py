@@ -3,11 +3,11 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.facts import Statement
-from mcp_memory_server.domain.learning import learn
-from mcp_memory_server.domain.memories import KnownMemory, from_fact, from_note, from_preference
-from mcp_memory_server.domain.notes import Note, NoteKind
-from mcp_memory_server.domain.preferences import Preference, SetBy
+from mcp_memory_server.domain.facts.fact import Statement
+from mcp_memory_server.domain.facts.learning import learn
+from mcp_memory_server.domain.facts.notes import Note, NoteKind
+from mcp_memory_server.domain.facts.preferences import Preference, SetBy
+from mcp_memory_server.domain.recall.memories import KnownMemory, from_fact, from_note, from_preference
 from mcp_memory_server.wiring import count_tokens
 from tests.domain.samples import DAY, NOON
 

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mcp_memory_server.domain.facts import Fact, Permanence, Source, Statement
-from mcp_memory_server.domain.learning import learn
-from mcp_memory_server.domain.memories import KnownMemory, from_fact, from_preference
-from mcp_memory_server.domain.preferences import Preference, SetBy
+from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Statement
+from mcp_memory_server.domain.facts.learning import learn
+from mcp_memory_server.domain.facts.preferences import Preference, SetBy
+from mcp_memory_server.domain.recall.memories import KnownMemory, from_fact, from_preference
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

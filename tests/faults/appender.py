@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from mcp_memory_server import Memory, Scope, open_memory
-from mcp_memory_server.domain.turns import NewTurn, Role
-from mcp_memory_server.services import delivery
+from mcp_memory_server.domain.sessions.turns import NewTurn, Role
+from mcp_memory_server.services.sessions import outbox_worker as delivery
 from tests.faults.conversations import USER, until_delivered
 
 

@@ -13,8 +13,8 @@ import time
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
-from mcp_memory_server.adapters.dynamodb.dax_item_table import MOMENT, DaxItemTable, open_dax
-from mcp_memory_server.domain.items import Delete, Key, Put, Update
+from mcp_memory_server.adapters.dax.item_table import MOMENT, DaxItemTable, open_dax
+from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update
 
 OWN_ITEMS = 6
 SHARED_ITEMS = 6

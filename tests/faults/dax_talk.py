@@ -6,10 +6,10 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_memory_server.adapters.dynamodb.dax_item_table import DaxItemTable
-from mcp_memory_server.domain.items import Item, Key, Put, Update, Write
-from mcp_memory_server.domain.measures import DAX_REQUESTS, Measure
+from mcp_memory_server.adapters.dax.item_table import DaxItemTable
+from mcp_memory_server.domain.kernel.items import Item, Key, Put, Update, Write
 from mcp_memory_server.errors import MemoryServerError
+from mcp_memory_server.ports.measures import DAX_REQUESTS, Measure
 
 TALKERS = 4
 BETWEEN = 0.02

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server import Settings, open_memory
-from mcp_memory_server.services import delivery
+from mcp_memory_server.services.sessions import outbox_worker as delivery
 from tests.engines.servers import RedisServer
 from tests.faults.appender import Task
 from tests.faults.appenders import appending

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from mcp_memory_server.domain.turns import NewTurn, Role
-from mcp_memory_server.services import copy_trust, delivery
+from mcp_memory_server.domain.sessions.turns import NewTurn, Role
+from mcp_memory_server.services.sessions import cache_epoch as copy_trust
+from mcp_memory_server.services.sessions import outbox_worker as delivery
 from tests.contract.addresses import DynamoDbAddress
 from tests.engines.http_proxy import Fate, HttpProxy, always, for_writes
 from tests.engines.link import Link

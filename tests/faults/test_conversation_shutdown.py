@@ -13,7 +13,7 @@ import pytest
 
 from mcp_memory_server import Settings, open_memory
 from mcp_memory_server.server.transports import GRACE_SECONDS
-from mcp_memory_server.services.delivery import DRAIN_SECONDS
+from mcp_memory_server.services.sessions.outbox_worker import DRAIN_SECONDS
 from tests.cli.commands import COMMAND, environment
 from tests.contract.addresses import DynamoDbAddress
 from tests.engines.http_proxy import Fate, HttpProxy, always, for_writes

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server import Memory, Settings, open_memory
-from mcp_memory_server.domain.sessions import MAX_TURNS, TOKEN_BUDGET
-from mcp_memory_server.domain.turns import View
-from mcp_memory_server.services.sessions_at_hand import LoadedSession
+from mcp_memory_server.domain.sessions.limits import MAX_TURNS, TOKEN_BUDGET
+from mcp_memory_server.domain.sessions.turns import View
+from mcp_memory_server.services.sessions.session_reader import LoadedSession
 from tests.contract.addresses import DynamoDbAddress
 from tests.engines.http_proxy import Asked, Fate, HttpProxy, always
 from tests.engines.servers import RedisServer

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_plugins import agent_sessions
-from agent_plugins.agent_memory import AgentMemory
-from agent_plugins.agent_sessions import AgentSessions
-from agent_plugins.changes import fill_slot
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory import agent_sessions
+from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.agent_sessions import AgentSessions
+from agent_plugins.memory.shared_memory import SharedMemory
+from agent_plugins.state.changes import fill_slot
 from mcp_memory_server import Scope, Settings
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_plugins.shared_memory import RETRY_SECONDS, SharedMemory, shared_memory
+from agent_plugins.memory.shared_memory import RETRY_SECONDS, SharedMemory, shared_memory
 from mcp_memory_server import (
     ConfigurationError,
     Memory,
@@ -103,7 +103,7 @@ def test_what_was_only_noted_is_written_when_the_process_ends_without_closing(tm
     program = f"""
 import asyncio
 from datetime import timedelta
-from agent_plugins.shared_memory import shared_memory
+from agent_plugins.memory.shared_memory import shared_memory
 from mcp_memory_server import Scope, Settings
 async def main():
     memory = await shared_memory(Settings(table={f"sqlite://{tmp_path}/memory.db"!r})).get()

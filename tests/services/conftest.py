@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.adapters.dynamodb.dax_item_table import DaxItemTable
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.adapters.dax.item_table import DaxItemTable
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.wiring import running

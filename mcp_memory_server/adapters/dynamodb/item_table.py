@@ -23,8 +23,8 @@ from mcp_memory_server.adapters.dynamodb.expressions import (
 from mcp_memory_server.adapters.dynamodb.reads import MAX_KEYS_PER_READ, read_keys, read_page, read_row, read_rows
 from mcp_memory_server.adapters.dynamodb.transactions import conflicting, is_repeat, transaction
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
-from mcp_memory_server.domain.index_cursors import place_from
-from mcp_memory_server.domain.items import (
+from mcp_memory_server.domain.kernel.index_cursors import place_from
+from mcp_memory_server.domain.kernel.items import (
     Item,
     Key,
     KeyPage,

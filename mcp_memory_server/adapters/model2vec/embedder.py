@@ -8,7 +8,7 @@ from pathlib import Path
 
 from model2vec import StaticModel
 
-from mcp_memory_server.domain.vectors import as_vector
+from mcp_memory_server.domain.kernel.vectors import as_vector
 from mcp_memory_server.errors import ConfigurationError, UnavailableError
 
 _DATA = "*.safetensors"

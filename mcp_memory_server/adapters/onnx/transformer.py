@@ -8,7 +8,7 @@ from onnxruntime import InferenceSession, SessionOptions  # pyright: ignore[repo
 from tokenizers import Tokenizer
 
 from mcp_memory_server.adapters.onnx.folder import ModelFolder
-from mcp_memory_server.domain.vectors import as_vector
+from mcp_memory_server.domain.kernel.vectors import as_vector
 
 
 class Transformer:

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from mcp_memory_server.adapters.opentelemetry.calls import MeasuredCalls
-from mcp_memory_server.domain.measures import READ_LATENCY, SESSION_STORE_ERRORS, WRITE_LATENCY, Measure
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import Limits, Tier
-from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy, SharedState
+from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import CacheUnavailableError
+from mcp_memory_server.ports.measures import READ_LATENCY, SESSION_STORE_ERRORS, WRITE_LATENCY, Measure
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.session_memory import SessionMemory
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import quote, unquote
 
-from mcp_memory_server.domain.kept_sessions import owner_of
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.kept_sessions import owner_of
 
 SPACE = "mms"
 """What every key begins with. A memory adds its own name, so that several can share a Redis."""

@@ -22,8 +22,10 @@ from mcp_memory_server.adapters.redis.scripts import (
 )
 from mcp_memory_server.adapters.redis.times import microseconds, milliseconds, moment
 from mcp_memory_server.adapters.redis.watching import versions
-from mcp_memory_server.domain.items import check_operation_id
-from mcp_memory_server.domain.kept_sessions import (
+from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy, SharedState
+from mcp_memory_server.domain.sessions.kept_sessions import (
     MOST_RECORDED,
     REMEMBERED_OPERATIONS,
     STATE_LIFE,
@@ -33,10 +35,8 @@ from mcp_memory_server.domain.kept_sessions import (
     turn_from,
     turn_text,
 )
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import LIVES, SETTLING, Limits, Tier
-from mcp_memory_server.domain.turns import LIFE, Turn
+from mcp_memory_server.domain.sessions.limits import LIVES, SETTLING, Limits, Tier
+from mcp_memory_server.domain.sessions.turns import LIFE, Turn
 from mcp_memory_server.errors import CacheUnavailableError, ConflictError
 
 DEADLINE = timedelta(milliseconds=180)

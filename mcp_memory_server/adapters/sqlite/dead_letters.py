@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp_memory_server.adapters.sqlite.file import primary_code
 from mcp_memory_server.adapters.sqlite.outbox_file import DEADLINE, OutboxFile
 from mcp_memory_server.adapters.sqlite.outbox_rows import COLUMNS, columns_of, queued_from
-from mcp_memory_server.domain.queued_turns import DeadLetter, HeldLetter
+from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLetter
 
 IN_HAND = timedelta(minutes=5)
 """Whoever takes a letter has so long to see to it before others may take it."""

@@ -15,8 +15,8 @@ from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select, select_index
 from mcp_memory_server.adapters.sqlite.writer import Writer
-from mcp_memory_server.domain.index_cursors import IndexPlace, place_from
-from mcp_memory_server.domain.items import (
+from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, place_from
+from mcp_memory_server.domain.kernel.items import (
     Delete,
     Item,
     Key,

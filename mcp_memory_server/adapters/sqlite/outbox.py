@@ -6,10 +6,10 @@ from pathlib import Path
 
 from mcp_memory_server.adapters.sqlite import outbox_statements as statements
 from mcp_memory_server.adapters.sqlite.outbox_file import DEADLINE, OutboxFile
-from mcp_memory_server.domain.items import check_operation_id
-from mcp_memory_server.domain.kept_sessions import owner_of
-from mcp_memory_server.domain.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.kept_sessions import owner_of
+from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
 
 _NOTHING: Sequence[QueuedTurn] = ()
 _NO_CLAIMS: Sequence[ClaimedTurn] = ()

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from mcp_memory_server.adapters.sqlite import session_rows as rows
 from mcp_memory_server.adapters.sqlite.session_rows import CopyRow, Owner
-from mcp_memory_server.domain.kept_sessions import MOST_RECORDED, state_text
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, joined, within
-from mcp_memory_server.domain.sessions import Limits, Tier, lifetime
-from mcp_memory_server.domain.turns import Turn
-from mcp_memory_server.domain.ulids import next_ulid
+from mcp_memory_server.domain.kernel.ulids import next_ulid
+from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy, joined, within
+from mcp_memory_server.domain.sessions.kept_sessions import MOST_RECORDED, state_text
+from mcp_memory_server.domain.sessions.limits import Limits, Tier, lifetime
+from mcp_memory_server.domain.sessions.turns import Turn
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from mcp_memory_server.adapters.sqlite import session_states as states
 from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.session_file import connect_to_sessions, prepare_session_file, this_boot
 from mcp_memory_server.adapters.sqlite.writer import Writer
-from mcp_memory_server.domain.items import check_operation_id
-from mcp_memory_server.domain.kept_sessions import check_after, owner_of, state_text
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import SETTLING, Limits, Tier
-from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy, SharedState
+from mcp_memory_server.domain.sessions.kept_sessions import check_after, owner_of, state_text
+from mcp_memory_server.domain.sessions.limits import SETTLING, Limits, Tier
+from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import (
     CacheUnavailableError,
     ConfigurationError,

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 
-from mcp_memory_server.domain.kept_sessions import (
+from mcp_memory_server.domain.sessions.cached_session import Appended
+from mcp_memory_server.domain.sessions.kept_sessions import (
     REMEMBERED_OPERATIONS,
     STATE_LIFE,
     TOLD_IN_FULL,
     turn_from,
     turn_text,
 )
-from mcp_memory_server.domain.session_copies import Appended
-from mcp_memory_server.domain.sessions import Limits, Weight, trimmed
-from mcp_memory_server.domain.turns import LIFE, Turn
+from mcp_memory_server.domain.sessions.limits import Limits, Weight, trimmed
+from mcp_memory_server.domain.sessions.turns import LIFE, Turn
 
 Owner = tuple[str, str]
 """A user and a session."""

@@ -6,9 +6,9 @@ import zlib
 from datetime import datetime
 from typing import Any
 
-from mcp_memory_server.domain.kept_sessions import owner_of, turn_from, turn_text
-from mcp_memory_server.domain.queued_turns import DeadLetter, QueuedTurn
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.kept_sessions import owner_of, turn_from, turn_text
+from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, QueuedTurn
 from mcp_memory_server.errors import InvalidRequestError
 
 KIND = "mcp-memory-server/dead-letter/1"

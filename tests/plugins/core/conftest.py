@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent_plugins.circuit_breaker import CircuitBreaker
-from agent_plugins.circuits import BreakerRules
+from agent_plugins.breakers.circuit_breaker import CircuitBreaker
+from agent_plugins.breakers.circuits import BreakerRules
 from tests.plugins.core.moments import Moments
 
 RULES = BreakerRules(threshold=5, rest=30.0, probe_timeout=10.0)

@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from agent_plugins.circuit_breaker import CircuitBreaker
-from agent_plugins.circuits import BreakerRules, CircuitState
-from agent_plugins.permits import Permit
-from agent_plugins.redis_circuits import RedisCircuits
+from agent_plugins.breakers.circuit_breaker import CircuitBreaker
+from agent_plugins.breakers.circuits import BreakerRules, CircuitState
+from agent_plugins.breakers.permits import Permit
+from agent_plugins.breakers.redis_circuits import RedisCircuits
 
 RULES = BreakerRules(threshold=1, rest=0.02, probe_timeout=60.0)
 PATIENCE = 120

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_plugins.agent_context import TITLE, write_context
-from agent_plugins.changes import (
+from agent_plugins.state.agent_context import TITLE, write_context
+from agent_plugins.state.changes import (
     ask_user,
     begin_task,
     fail_step,
@@ -18,8 +18,8 @@ from agent_plugins.changes import (
     take_turn,
     understand,
 )
-from agent_plugins.environment_state import Environment
-from agent_plugins.session_state import Change, SessionState
+from agent_plugins.state.environment_state import Environment
+from agent_plugins.state.session_state import Change, SessionState
 from mcp_memory_server import Status, count_tokens
 
 EVERYTHING = (

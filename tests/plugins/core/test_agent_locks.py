@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from agent_plugins.agent_locks import AgentLocks, LockNotFreeError
-from agent_plugins.guards import Guards
+from agent_plugins.guards.agent_locks import AgentLocks, LockNotFreeError
+from agent_plugins.guards.guards import Guards
 from tests.plugins.core.moments import Moments
 
 PATIENCE = 30.0

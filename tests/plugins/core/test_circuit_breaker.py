@@ -5,8 +5,8 @@ from concurrent import futures
 
 import pytest
 
-from agent_plugins.circuit_breaker import CircuitBreaker
-from agent_plugins.circuits import BreakerRules, CircuitOpenError, CircuitState, Health
+from agent_plugins.breakers.circuit_breaker import CircuitBreaker
+from agent_plugins.breakers.circuits import BreakerRules, CircuitOpenError, CircuitState, Health
 from mcp_memory_server import InvalidRequestError
 from tests.plugins.core.conftest import RULES
 from tests.plugins.core.moments import Moments

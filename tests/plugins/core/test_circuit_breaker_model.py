@@ -6,9 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, precondition, rule
 
-from agent_plugins.circuit_breaker import CircuitBreaker
-from agent_plugins.circuits import BreakerRules, CircuitState, Health
-from agent_plugins.permits import Permit
+from agent_plugins.breakers.circuit_breaker import CircuitBreaker
+from agent_plugins.breakers.circuits import BreakerRules, CircuitState, Health
+from agent_plugins.breakers.permits import Permit
 from tests.plugins.core.moments import Moments
 
 THRESHOLD, REST, PROBE = 2, 10.0, 10.0

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_plugins.circuit_breaker import CircuitBreaker
-from agent_plugins.circuits import BreakerRules
-from agent_plugins.permits import Permit
+from agent_plugins.breakers.circuit_breaker import CircuitBreaker
+from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.permits import Permit
 from tests.plugins.core.moments import Moments
 
 CALLS = 100

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from agent_plugins.changes import (
+from agent_plugins.state.changes import (
     ask_user,
     clear_slot,
     confirm_slot,
@@ -13,8 +13,8 @@ from agent_plugins.changes import (
     take_turn,
     understand,
 )
-from agent_plugins.conversation_state import MOST_SLOTS, NEXT_PHASES, Conversation, Phase, Slot, SlotState
-from agent_plugins.session_state import Change, SessionState
+from agent_plugins.state.conversation_state import MOST_SLOTS, NEXT_PHASES, Conversation, Phase, Slot, SlotState
+from agent_plugins.state.session_state import Change, SessionState
 from mcp_memory_server import InvalidRequestError, NotFoundError
 
 ALLOWED = {

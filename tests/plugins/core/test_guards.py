@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_plugins.guards import Finding, GuardRules, Guards, Runaway
+from agent_plugins.guards.guards import Finding, GuardRules, Guards, Runaway
 from mcp_memory_server import InvalidRequestError
 from tests.plugins.core.moments import Moments
 

@@ -5,9 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_plugins import changes
-from agent_plugins.conversation_state import Phase
-from agent_plugins.session_state import REMEMBERED_OPERATIONS, REMEMBERED_WRITERS, Change, SessionState
+from agent_plugins.state import changes
+from agent_plugins.state.conversation_state import Phase
+from agent_plugins.state.session_state import REMEMBERED_OPERATIONS, REMEMBERED_WRITERS, Change, SessionState
 from mcp_memory_server import MemoryServerError
 
 names = st.text(max_size=8)

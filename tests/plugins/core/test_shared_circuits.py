@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from agent_plugins.circuit_breaker import CircuitBreaker
-from agent_plugins.circuits import BreakerRules, CircuitState
-from agent_plugins.redis_circuits import RedisCircuits, shared_circuits
+from agent_plugins.breakers.circuit_breaker import CircuitBreaker
+from agent_plugins.breakers.circuits import BreakerRules, CircuitState
+from agent_plugins.breakers.redis_circuits import RedisCircuits, shared_circuits
 from mcp_memory_server import ConfigurationError, UnavailableError
 from tests.engines.servers import RedisServer
 from tests.plugins.core.probers import probes_of_each_round

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_plugins.changes import begin_task, enter_phase, fill_slot, need_slots, take_turn
-from agent_plugins.conversation_state import Phase
-from agent_plugins.session_state import SessionState
-from agent_plugins.state_coordinator import StateCoordinator
-from agent_plugins.token_budget import split_budget
+from agent_plugins.state.changes import begin_task, enter_phase, fill_slot, need_slots, take_turn
+from agent_plugins.state.conversation_state import Phase
+from agent_plugins.state.session_state import SessionState
+from agent_plugins.state.state_coordinator import StateCoordinator
+from agent_plugins.state.token_budget import split_budget
 from mcp_memory_server import (
     InvalidRequestError,
     Memory,

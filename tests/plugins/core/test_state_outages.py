@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_plugins import saving
-from agent_plugins.changes import enter_phase, fill_slot, take_turn
-from agent_plugins.conversation_state import Phase
-from agent_plugins.session_state import REMEMBERED_OPERATIONS, SessionState
-from agent_plugins.state_coordinator import StateCoordinator
+from agent_plugins.state import saving
+from agent_plugins.state.changes import enter_phase, fill_slot, take_turn
+from agent_plugins.state.conversation_state import Phase
+from agent_plugins.state.session_state import REMEMBERED_OPERATIONS, SessionState
+from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import Memory, Scope, Settings, Status, UnavailableError, open_memory
 from tests.engines.servers import RedisServer
 from tests.engines.tcp_proxy import TcpProxy

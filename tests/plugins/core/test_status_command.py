@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from agent_plugins.__main__ import main
-from agent_plugins.circuits import BreakerRules
-from agent_plugins.redis_circuits import RedisCircuits
-from agent_plugins.status_file import StatusFile
-from agent_plugins.tool_registry import Tool, ToolRegistry
+from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.redis_circuits import RedisCircuits
+from agent_plugins.breakers.status_file import StatusFile
+from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
 from tests.engines.servers import RedisServer
 
 ROOT = Path(__file__).parents[3]

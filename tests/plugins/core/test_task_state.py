@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_plugins.changes import begin_task, end_task, fail_step, finish_step, plan_step, skip_step, start_step
-from agent_plugins.session_state import Change, SessionState
-from agent_plugins.task_state import MOST_STEPS, StepStatus, Task
+from agent_plugins.state.changes import begin_task, end_task, fail_step, finish_step, plan_step, skip_step, start_step
+from agent_plugins.state.session_state import Change, SessionState
+from agent_plugins.state.task_state import MOST_STEPS, StepStatus, Task
 from mcp_memory_server import NotFoundError
 
 

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from agent_plugins.circuits import BreakerRules
-from agent_plugins.invocations import Invocation, Outcome
-from agent_plugins.tool_registry import Refusal, Tool, ToolRegistry
+from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.invocations import Invocation, Outcome
+from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
 from tests.plugins.core.moments import Moments
 
 SEARCH = Tool(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_plugins.agent_memory import AgentMemory
-from agent_plugins.shared_memory import RETRY_SECONDS, SharedMemory
+from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.shared_memory import RETRY_SECONDS, SharedMemory
 from agent_plugins.strands import MemoryPlugin
 from examples.scripted_model import call
 from mcp_memory_server import NewTurn, Role, Scope, Settings, UnavailableError

@@ -1,0 +1,1 @@
+"""What every subject uses: owners, items of the table, ids, text, secrets."""

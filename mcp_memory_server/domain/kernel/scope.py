@@ -1,0 +1,28 @@
+"""Who a memory belongs to."""
+
+from dataclasses import dataclass
+
+from mcp_memory_server.domain.kernel.items import byte_length
+from mcp_memory_server.errors import InvalidRequestError
+
+MAX_ID_BYTES = 128
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The owner of a memory. Every read and every write names one."""
+
+    user_id: str
+    session_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("user_id", self.user_id), ("session_id", self.session_id)):
+            if value is not None:
+                check_id(name, value)
+
+
+def check_id(name: str, value: str) -> None:
+    """Refuse an id that is empty, blank or too long. What it may contain is not limited: keys encode it."""
+    length = byte_length(name, value)
+    if not value.strip() or length > MAX_ID_BYTES:
+        raise InvalidRequestError(f"{name} must be 1 to {MAX_ID_BYTES} bytes long and not blank, got {length} bytes")

@@ -1,0 +1,76 @@
+"""What a session memory tells about a session."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp_memory_server.domain.sessions.limits import Limits, Weight, trimmed
+from mcp_memory_server.domain.sessions.turns import Turn
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What appending did. ``turn_id`` is the id that the turn got; ``trimmed`` made way for it."""
+
+    turn_id: str
+    count: int
+    tokens: int
+    repeated: bool = False
+    trimmed: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True)
+class SessionCopy:
+    """The turns at hand, oldest first, with what is counted and summed up of the whole session.
+
+    ``tokens`` are those of the turns at hand, ``total_tokens`` those of every turn that there has been, ``count`` of
+    them. ``gap`` is the id of the newest turn that is not at hand: every later one is; "" if none was left out.
+    """
+
+    turns: tuple[Turn, ...]
+    count: int
+    tokens: int
+    total_tokens: int
+    summary: str | None = None
+    gap: str = ""
+
+
+@dataclass(frozen=True)
+class NoCopy:
+    """There is no copy that may be served. With the token one may be filled, if the session has settled."""
+
+    token: str
+    may_be_filled: bool
+
+
+@dataclass(frozen=True)
+class SharedState:
+    """What the agents of a session share, and how often it was written."""
+
+    value: Any
+    version: int
+
+
+def within(limits: Limits, copy: SessionCopy) -> SessionCopy:
+    """Return the copy without the turns that make way, so that the rest keeps the limits."""
+    gone = set(trimmed([Weight(turn.token_count, turn.importance) for turn in copy.turns], limits))
+    if not gone:
+        return copy
+    kept = tuple(turn for place, turn in enumerate(copy.turns) if place not in gone)
+    gap = max(copy.gap, copy.turns[max(gone)].id)
+    return replace(copy, turns=kept, tokens=sum(turn.token_count for turn in kept), gap=gap)
+
+
+def joined(copy: SessionCopy, more: Iterable[Turn]) -> SessionCopy:
+    """Return the copy with those of these turns that it lacks, counted."""
+    known = {turn.id for turn in copy.turns}
+    # What is older than a gap may be one that made way, and is counted already.
+    new = [turn for turn in more if turn.id not in known and turn.id > copy.gap]
+    tokens = sum(turn.token_count for turn in new)
+    return replace(
+        copy,
+        turns=tuple(sorted([*copy.turns, *new], key=lambda turn: turn.id)),
+        count=copy.count + len(new),
+        tokens=copy.tokens + tokens,
+        total_tokens=copy.total_tokens + tokens,
+    )

@@ -1,0 +1,253 @@
+"""The turns of conversations in the table: each kept once, counted exactly, over several partitions where it is hot."""
+
+import asyncio
+import itertools
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from threading import Lock
+from uuid import uuid4
+
+from mcp_memory_server.domain.kernel.items import Item, Put, check_operation_id
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.hot_sessions import Pace, possible_partitions
+from mcp_memory_server.domain.sessions.turns import Turn, View
+from mcp_memory_server.errors import ConflictError, InvalidRequestError, TableThrottledError
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.metrics import Metrics, NoMetrics
+from mcp_memory_server.schema.turn_records import (
+    WRITER,
+    line_from,
+    line_of,
+    operation_of,
+    turn_key,
+    written,
+)
+from mcp_memory_server.services.kernel.embeddings import Embeddings
+from mcp_memory_server.services.sessions.activity_publisher import Announcements
+from mcp_memory_server.services.sessions.local_writes import OwnTurns
+from mcp_memory_server.services.sessions.pending_counts import Counted, Doubt, Light, Tally, Uncounted, Wait
+from mcp_memory_server.services.sessions.turn_counters import TurnCounters
+from mcp_memory_server.services.sessions.turn_pages import TurnPage, TurnPages
+
+__all__ = ["StoredTurns", "TurnPage"]
+
+SESSIONS_KNOWN = 10_000
+WRITTEN_AT_ONCE = 20
+PUT_WITHIN = timedelta(seconds=1)
+"""A turn that is older when it is put may have been put before, by someone who knew other partitions."""
+
+
+class StoredTurns:
+    """The turns of sessions in the table. Used from any thread and any event loop."""
+
+    def __init__(
+        self,
+        table: ItemTable,
+        now: Callable[[], datetime],
+        *,
+        wake: Callable[[], None] = lambda: None,
+        hot_rate: int = 500,
+        monotonic: Callable[[], float] = time.monotonic,
+        own: OwnTurns | None = None,
+        metrics: Metrics | None = None,
+        embeddings: Embeddings | None = None,
+    ) -> None:
+        """``wake`` is called when there is something to count; ``hot_rate`` is what a partition takes in a second."""
+        self._table = table
+        self._now = now
+        self._wake = wake
+        self._hot_rate = hot_rate
+        self._monotonic = monotonic
+        names = itertools.count(1)
+        own = own or OwnTurns()
+        self._new_name = lambda: f"{own.writer}.{next(names)}"
+        self._counters = TurnCounters(table, now, monotonic, metrics or NoMetrics())
+        self._announcements = Announcements(table, now, own, monotonic=monotonic)
+        self._embeddings = embeddings or Embeddings()
+        self._pages = TurnPages(table)
+        self._lock = Lock()
+        self._tallies: OrderedDict[Scope, Tally] = OrderedDict()
+
+    async def last(self, scope: Scope, turns: int, view: View) -> TurnPage:
+        """Return the last turns with everything that is counted, however long the session is.
+
+        One query does for a session that was never hot, unless other processes write to it faster than they count.
+        Partitions that do not answer are left out, and the page tells so.
+
+        Raises:
+            UnavailableError: The first partition, which has the counters, did not answer.
+        """
+        tally = self._tally(scope)
+        expected = tally.writer
+        page, counters = await self._pages.last(scope, turns, view, tally.known())
+        tally.learn(counters, expected=expected)
+        return page
+
+    async def before(self, scope: Scope, cursor: str, turns: int, view: View) -> TurnPage:
+        """Return the turns before a cursor, which is valid in every partition. Nothing is counted exactly here."""
+        page, _ = await self._pages.before(scope, cursor, turns, view)
+        return page
+
+    async def recent(self, scope: Scope, turns: int) -> Mapping[str, str]:
+        """Return the operations of the last turns, with the ids of their turns.
+
+        Raises:
+            UnavailableError: Not every partition answered.
+        """
+        tally = self._tally(scope)
+        expected = tally.writer
+        operations, counters = await self._pages.recent(scope, turns)
+        tally.learn(counters, expected=expected)
+        return operations
+
+    async def put(self, scope: Scope, turn: Turn, operation_id: str, *, again: bool = False) -> None:
+        """Keep a turn. The same turn of the same operation is kept once, whoever repeats it.
+
+        Say so if it may have been put before (``again``) by another process. An old turn is taken for one that was.
+
+        Raises:
+            ConflictError: Another operation has this id.
+            TableUnavailableError: It may have been kept, or not: repeat it.
+        """
+        check_operation_id(operation_id)
+        tally = self._tally(scope)
+        if tally.is_getting_hot(self._monotonic()):
+            await self._counters.split(scope, tally)
+        try:
+            is_old = again or self._now() - turn.at > PUT_WITHIN
+            if not (is_old and await self._is_there(scope, turn, operation_id, tally)):
+                beside = await self._embeddings.beside_turn(scope, turn.content)
+                items = written(scope, turn, self._now(), operation=operation_id, beside=beside)
+                for part in items.parts:
+                    await self._table.put(part, operation_id=operation_id)
+                await self._put(scope, turn, items.turn, operation_id, tally)
+            await self._announcements.after_writing(scope, turn)
+        except TableThrottledError:
+            if tally.may_split(self._monotonic()):
+                await self._counters.split(scope, tally)
+            raise
+
+    async def rest(self, scope: Scope) -> None:
+        """Tell those who search that nothing more is put into the session, for the time being."""
+        await self._announcements.over(scope)
+
+    async def end(self, scope: Scope, ended_at: datetime, operation_id: str) -> None:
+        """Note when the session was ended. A later turn makes it go on: readers compare."""
+        await self._counters.end(scope, ended_at, operation_id)
+
+    async def raise_partitions(self, scope: Scope, to: int) -> int:
+        """Make sure that there are so many partitions, at most 64, and return how many there are. Never fewer."""
+        return await self._counters.raise_partitions(scope, self._tally(scope), to)
+
+    def uncounted(self) -> bool:
+        """Tell whether there is anything to count."""
+        with self._lock:
+            tallies = list(self._tallies.values())
+        return any(tally.has_work() for tally in tallies)
+
+    async def write_counts(self, *, all_of_them: bool = False) -> None:
+        """Count what is due, one write for each session; or all of it, which leaves nothing of this process behind.
+
+        Raises:
+            UnavailableError: Some could not be written now. Nothing is lost by that.
+        """
+        moment = self._monotonic()
+        with self._lock:
+            tallies = list(self._tallies.items())
+        due = [(scope, tally) for scope, tally in tallies if all_of_them or tally.is_due(moment)]
+        due.sort(key=lambda one: not one[1].has_work())
+        errors: list[BaseException] = []
+        for first in range(0, len(due), WRITTEN_AT_ONCE):
+            some = due[first : first + WRITTEN_AT_ONCE]
+            writes = (self._counters.write(scope, tally, last=all_of_them) for scope, tally in some)
+            outcomes = await asyncio.gather(*writes, return_exceptions=True)
+            errors += [outcome for outcome in outcomes if outcome is not None]
+        if errors:
+            raise errors[0]
+
+    async def _is_there(self, scope: Scope, turn: Turn, operation: str, tally: Tally) -> bool:
+        """Look in every place where others may have put the turn."""
+        counters = await self._counters.read(scope)
+        tally.learn(counters)
+        if counters.partitions == 1:
+            return False
+        numbers = possible_partitions(turn.id, counters.partitions)
+        keys = {turn_key(scope, turn.id, number): number for number in numbers}
+        found = await self._table.get_many(keys)
+        for key, item in found.items():
+            self._recognise(item, operation, tally, keys[key])
+        return bool(found)
+
+    async def _put(self, scope: Scope, turn: Turn, put: Put, operation: str, tally: Tally) -> None:
+        way = tally.begin(turn.id, self._now(), self._monotonic())
+        while isinstance(way, Wait):
+            await asyncio.shield(asyncio.wrap_future(way.over))
+            way = tally.begin(turn.id, self._now(), self._monotonic(), has_waited=True)
+        put = replace(put, key=turn_key(scope, turn.id, way.partition))
+        with self._in_doubt(turn.id, way, tally):
+            try:
+                await self._write(scope, turn, put, way, tally)
+            except ConflictError:
+                self._recognise(await self._table.get(put.key), operation, tally, way.partition)
+
+    async def _write(self, scope: Scope, turn: Turn, put: Put, way: Light | Counted, tally: Tally) -> None:
+        line = line_of(turn)
+        if isinstance(way, Light):
+            await self._table.put(replace(put, body={**put.body, WRITER: way.writer}), operation_id=uuid4().hex)
+            self._has_landed(turn.id, Uncounted(line.tokens, way.partition, self._monotonic()), way.writer, tally)
+            return
+        if way.opens is None:
+            await self._counters.count_with(scope, put, line)
+        else:
+            await self._counters.open_with(scope, put, line, way.opens, tally)
+        tally.is_settled(turn.id)
+
+    @contextmanager
+    def _in_doubt(self, turn_id: str, way: Light | Counted, tally: Tally) -> Generator[None]:
+        """Note what is known of the turn when its write ends in an error."""
+        try:
+            yield
+        except (ConflictError, InvalidRequestError):
+            tally.is_settled(turn_id)
+            raise
+        except BaseException:
+            tally.is_in_doubt(turn_id, Doubt(way.partition, self._monotonic(), isinstance(way, Light)))
+            raise
+
+    def _recognise(self, item: Item | None, operation: str, tally: Tally, partition: int) -> None:
+        """Accept the turn that lies there already, if it is the one that was to be put.
+
+        Raises:
+            ConflictError: It is another one.
+        """
+        if item is None or operation_of(item) != operation:
+            raise ConflictError("another turn has this id")
+        line = line_from(item)
+        if line.writer is None:
+            tally.is_settled(line.id)
+        else:
+            self._has_landed(line.id, Uncounted(line.tokens, partition, self._monotonic()), line.writer, tally)
+
+    def _has_landed(self, turn_id: str, uncounted: Uncounted, writer: str, tally: Tally) -> None:
+        if tally.has_landed(turn_id, uncounted, writer):
+            self._wake()
+
+    def _tally(self, scope: Scope) -> Tally:
+        with self._lock:
+            tally = self._tallies.get(scope)
+            if tally is None:
+                tally = self._tallies[scope] = Tally(self._new_name, Pace(self._hot_rate))
+                self._forget_some()
+            self._tallies.move_to_end(scope)
+            return tally
+
+    def _forget_some(self) -> None:
+        """Let go of the session used least recently. Its mark stays, and anybody may take it away later."""
+        excess = len(self._tallies) - SESSIONS_KNOWN
+        idle = (scope for scope, tally in self._tallies.items() if tally.is_idle())
+        for scope in list(itertools.islice(idle, max(0, excess))):
+            del self._tallies[scope]
