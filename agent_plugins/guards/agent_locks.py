@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from threading import Lock
 
-from agent_plugins.guards.guards import Guards
 from agent_plugins.fenced import fenced
+from agent_plugins.guards.guards import Guards
 from mcp_memory_server import UnavailableError
 
-PATIENCE_SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 _PAUSE_SECONDS = 0.01
 
 
@@ -37,7 +37,7 @@ class AgentLocks:
         self._owners: dict[str, tuple[str, float]] = {}
 
     @contextmanager
-    def hold(self, name: str, owner: str, *, patience: float = PATIENCE_SECONDS) -> Generator[None]:
+    def hold(self, name: str, owner: str, *, patience: float = TIMEOUT_SECONDS) -> Generator[None]:
         """Hold the lock for the block, for code that is not async.
 
         Raises:
@@ -52,7 +52,7 @@ class AgentLocks:
             self._release(name, owner)
 
     @asynccontextmanager
-    async def hold_async(self, name: str, owner: str, *, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
+    async def hold_async(self, name: str, owner: str, *, patience: float = TIMEOUT_SECONDS) -> AsyncGenerator[None]:
         """Hold the lock for the block.
 
         Raises:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from agent_plugins.guards.lock_watch import LockWatch
-from agent_plugins.guards.loop_findings import Finding, GuardRules, Runaway
 from agent_plugins.fenced import fenced
+from agent_plugins.guards.lock_watch import LockWatch
+from agent_plugins.guards.loop_findings import Finding, GuardRules, LoopKind
 
-__all__ = ["Finding", "GuardRules", "Guards", "Runaway"]
+__all__ = ["Finding", "GuardRules", "Guards", "LoopKind"]
 
 LONGEST_CIRCLE = 5
 MOST_HANDOFFS = 100
@@ -42,7 +42,7 @@ class Guards:
         self._lock = Lock()
         self._seen = self._nothing_seen()
         self._locks = LockWatch(self.rules.lock_seconds, monotonic)
-        self._counts: Counter[Runaway] = Counter()
+        self._counts: Counter[LoopKind] = Counter()
 
     def user_spoke(self) -> None:
         """Forget the calls and hand-offs so far: the same again, for a new question, is no circle."""
@@ -59,7 +59,7 @@ class Guards:
                 return None
             return self._counted(
                 Finding(
-                    Runaway.REPEATED_CALL,
+                    LoopKind.REPEATED_CALL,
                     f"You called {fenced(tool)} {times} times with the same arguments. The answer will not change: "
                     "use what you have, change the arguments, or tell the user what is missing.",
                     times,
@@ -82,7 +82,7 @@ class Guards:
             way = " → ".join(fenced(name) for name in (*circle, circle[0]))
             return self._counted(
                 Finding(
-                    Runaway.HANDOFF_CIRCLE,
+                    LoopKind.HANDOFF_CIRCLE,
                     f"The task went in a circle {times} times: {way}. Do not hand it over along this way again: "
                     "answer with what is known, or ask the user.",
                     times,
@@ -98,7 +98,7 @@ class Guards:
             self._seen.over_budget += 1
             return self._counted(
                 Finding(
-                    Runaway.OVER_BUDGET,
+                    LoopKind.OVER_BUDGET,
                     f"The task is {-remaining:.0f} s past its time budget. Finish now: give the user what you have, "
                     "and say what is missing.",
                     self._seen.over_budget,
@@ -135,7 +135,7 @@ class Guards:
     def counts(self) -> dict[str, int]:
         """Return how often each was found."""
         with self._lock:
-            return {kind.value: self._counts[kind] for kind in Runaway}
+            return {kind.value: self._counts[kind] for kind in LoopKind}
 
     def _counted(self, found: Finding | None) -> Finding | None:
         if found is not None:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_plugins.guards.loop_findings import Finding, Runaway
 from agent_plugins.fenced import fenced
+from agent_plugins.guards.loop_findings import Finding, LoopKind
 
 
 @dataclass
@@ -47,7 +47,7 @@ class LockWatch:
         del self._waiting[waiter]
         way = " waits for ".join(fenced(agent) for agent in chain)
         message = f"Nobody can go on: {way}. Release what you hold, do something else first, then try again."
-        return Finding(Runaway.DEADLOCK, message, len(chain) - 1, stop=True)
+        return Finding(LoopKind.DEADLOCK, message, len(chain) - 1, stop=True)
 
     def held_too_long(self) -> list[Finding]:
         """Tell, once each, which locks should have been released by now."""
@@ -64,7 +64,7 @@ class LockWatch:
             f"{fenced(held.owner)} has held the lock {fenced(name)} for {seconds:.0f} s and did not release it. "
             "Do not wait for it: go on without it, or tell the user."
         )
-        return Finding(Runaway.LOCK_NOT_RELEASED, message, 1)
+        return Finding(LoopKind.LOCK_NOT_RELEASED, message, 1)
 
     def _chain(self, waiter: str) -> list[str]:
         """Follow who waits for whom, from this agent until somebody waits for nobody, or is met again."""

@@ -12,7 +12,7 @@ ROUNDS = 2
 LOCK_SECONDS = 60.0
 
 
-class Runaway(StrEnum):
+class LoopKind(StrEnum):
     """What can go wrong without anything failing."""
 
     REPEATED_CALL = "repeated_call"
@@ -26,7 +26,7 @@ class Runaway(StrEnum):
 class Finding:
     """What was noticed. The message is one for the model; ``stop`` says that going on as before is pointless."""
 
-    kind: Runaway
+    kind: LoopKind
     message: str
     times: int
     stop: bool = False

@@ -10,7 +10,7 @@ from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules
 from agent_plugins.memory.memory_edge import within
 from agent_plugins.memory.shared_memory import SharedMemory
-from agent_plugins.memory.turn_retry_queue import KeptTurns
+from agent_plugins.memory.turn_retry_queue import TurnRetryQueue
 from mcp_memory_server import (
     Memory,
     MemoryServerError,
@@ -54,7 +54,7 @@ class AgentMemory:
         self, shared: SharedMemory, *, read_seconds: float = READ_SECONDS, write_seconds: float = WRITE_SECONDS
     ) -> None:
         self.shared = shared
-        self.turns = KeptTurns(shared, seconds=write_seconds)
+        self.turns = TurnRetryQueue(shared, seconds=write_seconds)
         self._read_seconds = read_seconds
         self._write_seconds = write_seconds
         self._circuit = CircuitBreaker("memory", RULES)

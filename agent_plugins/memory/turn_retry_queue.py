@@ -27,7 +27,7 @@ class _Unsaved:
     operation_id: str
 
 
-class KeptTurns:
+class TurnRetryQueue:
     """Keeps what is said in sessions. Safe to use from any thread and any event loop."""
 
     def __init__(self, shared: SharedMemory, *, seconds: float) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from agent_plugins.fenced import fenced
 from agent_plugins.state.conversation_state import Conversation, SlotState
 from agent_plugins.state.environment_state import Environment
-from agent_plugins.fenced import fenced
 from agent_plugins.state.session_state import SessionState
 from agent_plugins.state.task_state import StepStatus, Task
 from mcp_memory_server import Status

@@ -26,7 +26,7 @@ class Embedder(Protocol):
         ...
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether a vector takes but a moment: the model runs here, and is loaded."""
         ...
 

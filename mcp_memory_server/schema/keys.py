@@ -42,7 +42,7 @@ from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.memories import PREFERENCE_ID_PREFIX, SUMMARY_ID_PREFIX, Kind, KnownMemory
+from mcp_memory_server.domain.recall.memories import PREFERENCE_ID_PREFIX, SUMMARY_ID_PREFIX, Kind, StoredMemory
 
 ACTIVE_CHATS = "#ACTIVE#"
 ANY_FACTS = "FACT"
@@ -61,9 +61,9 @@ COPIES_EPOCH = Key("COPIES", "EPOCH")
 
 # What is known about a user lies in one stretch, history included, so that one query reads all of it.
 # The sign after "#" is "$". Some bookkeeping lies between, which is no memory.
-KNOWN_STRETCH = (CURRENT_FACTS, "SUM$")
+KNOWN_KEY_RANGE = (CURRENT_FACTS, "SUM$")
 # Current facts under their topics lie before and, where a topic is in another script, behind those under fingerprints.
-LEGACY_STRETCHES = ((CURRENT_FACTS, f"{CURRENT_FACTS}~"), (f"{CURRENT_FACTS}\x7f", "FACT$"))
+LEGACY_KEY_RANGES = ((CURRENT_FACTS, f"{CURRENT_FACTS}~"), (f"{CURRENT_FACTS}\x7f", "FACT$"))
 NO_MEMORIES = (FORGOTTEN, PROFILE, SPENT)
 
 _LEGACY_FACTS = (CURRENT_FACTS, POSSIBLE_FACTS, PAST_FACTS)
@@ -73,7 +73,7 @@ _JOINING_SIGNS = re.compile(r"[\x00-\x20%#/~\x7f]")
 
 def is_known(sk: str) -> bool:
     """Tell whether the sort key lies in the stretch that holds what is known, marks of forgetting included."""
-    first, last = KNOWN_STRETCH
+    first, last = KNOWN_KEY_RANGE
     return first <= sk <= last
 
 
@@ -139,7 +139,7 @@ def legacy_place_of(sk: str) -> str | None:
     return sk if sk.startswith(CURRENT_FACTS) else CURRENT_FACTS + sk.removeprefix(PAST_FACTS).rpartition("#")[0]
 
 
-def memory_key(scope: Scope, memory: KnownMemory) -> Key:
+def memory_key(scope: Scope, memory: StoredMemory) -> Key:
     """Return where a memory is stored that is new, whatever it is. What earlier releases stored may lie elsewhere."""
     fact = memory.fact
     if memory.kind is Kind.PREFERENCE:

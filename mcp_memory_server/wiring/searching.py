@@ -10,13 +10,13 @@ from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.services.conversations.past_turns import PastTurns
 from mcp_memory_server.services.kernel.embeddings import Embeddings
-from mcp_memory_server.services.kernel.user_memory_cache import KnownMemories
+from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 from mcp_memory_server.services.kernel.worker import Background
 from mcp_memory_server.services.recall.access_counts import AccessCounts
-from mcp_memory_server.services.recall.index_registry import SearchableMemories
+from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.nearby_turns import NearbyTurns
 from mcp_memory_server.services.recall.reembedding import Reembedding
-from mcp_memory_server.services.sessions.local_writes import OwnTurns
+from mcp_memory_server.services.sessions.local_writes import LocalWrites
 from mcp_memory_server.wiring.embeddings import new_search_index
 
 
@@ -25,10 +25,10 @@ class Searching:
     """What is searched, by which model, and what works for it in the background."""
 
     embeddings: Embeddings
-    own: OwnTurns
-    known: KnownMemories
+    own: LocalWrites
+    known: UserMemoryCache
     turns: PastTurns
-    searchable: SearchableMemories
+    searchable: IndexRegistry
     nearby: NearbyTurns
     access: AccessCounts
     reembedding: Reembedding
@@ -57,12 +57,12 @@ def searching_over(
     embeddings, background = Embeddings(embedder, fine, enter_turns=vectors is not None), Background()
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
-    own = OwnTurns()
-    searchable = SearchableMemories(new_search_index, turns, reembedding, background, own, now, lists_late=lists_late)
+    own = LocalWrites()
+    searchable = IndexRegistry(new_search_index, turns, reembedding, background, own, now, lists_late=lists_late)
     return Searching(
         embeddings,
         own,
-        KnownMemories(table, embeddings.models, near=near),
+        UserMemoryCache(table, embeddings.models, near=near),
         turns,
         searchable,
         NearbyTurns(searchable, turns, vectors, embeddings.model, metrics),

@@ -15,7 +15,7 @@ from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.summarizer import Summarizer
 from mcp_memory_server.services.facts.facts import Facts
 from mcp_memory_server.services.kernel.spending import Spending
-from mcp_memory_server.services.sessions.session_reader import SessionsAtHand
+from mcp_memory_server.services.sessions.session_reader import SessionReader
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.summaries.ending_leases import Endings
 from mcp_memory_server.services.summaries.finalizer import SessionCare
@@ -80,7 +80,7 @@ class LookedAfter:
 def look_after(
     table: ItemTable,
     stores: SessionStores,
-    at_hand: SessionsAtHand,
+    reader: SessionReader,
     facts: Facts,
     chosen: Care,
     *,
@@ -93,10 +93,10 @@ def look_after(
     paid = None if chosen.model is None or spending is None else PaidModel(chosen.model.summarizer, spending)
     summarizing = Summarizing(paid, BuiltInSummarizer(), metrics, monotonic=monotonic)
     summaries, endings = Summaries(table, now), Endings(table, now, owner=owner)
-    ends = SessionEnds(table, at_hand, endings, summaries, summarizing, _knowledge(facts), now)
-    rolling, folding = RollingSummaries(table, stores, at_hand), Folding(table, summaries, now)
+    ends = SessionEnds(table, reader, endings, summaries, summarizing, _knowledge(facts), now)
+    rolling, folding = RollingSummaries(table, stores, reader), Folding(table, summaries, now)
     care = SessionCare(stores, endings, ends, rolling, folding)
-    caretaker = Caretaker(care, has_copies=stores.copies is not None, runs=chosen.runs)
+    caretaker = Caretaker(care, has_cache=stores.copies is not None, runs=chosen.runs)
     return LookedAfter(care, caretaker, summarizing, spending)
 
 

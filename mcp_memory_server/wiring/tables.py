@@ -49,13 +49,13 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics
             )
 
 
-def near_reads(settings: Settings, table: ItemTable) -> ItemTable:
+def cached_reads(settings: Settings, table: ItemTable) -> ItemTable:
     """Return the table for reads that may come from a cache in front of it; the table itself if there is none."""
     match parse_table(settings.table):
         case DaxTable(fresh_for_all=False):
             from mcp_memory_server.adapters.dax.item_table import DaxItemTable
 
-            return table.near() if isinstance(table, DaxItemTable) else table
+            return table.cached_reads() if isinstance(table, DaxItemTable) else table
         case _:
             return table
 

@@ -56,7 +56,7 @@ class DaxAddress:
 
     async def open(self, now: Now) -> ItemTable:
         table = open_dax(self.cluster, self.table, endpoint=self.endpoint, deadline=PATIENCE, now=now)
-        return table.near() if self.near else table
+        return table.cached_reads() if self.near else table
 
 
 class DynamoDbTables:

@@ -12,7 +12,7 @@ from mcp_memory_server.adapters.redis.session_memory import open_redis
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
-from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy
+from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss
 from mcp_memory_server.domain.sessions.limits import Limits, Tier
 from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.ports.session_memory import SessionMemory
@@ -136,14 +136,14 @@ async def note(
 async def token_for(memory: SessionMemory, scope: Scope, *, epoch: int = EPOCH) -> str:
     """Return what a copy is filled with, where there is none yet."""
     found = await memory.load(scope, epoch=epoch)
-    assert isinstance(found, NoCopy)
+    assert isinstance(found, CacheMiss)
     return found.token
 
 
-async def served(memory: SessionMemory, scope: Scope, *, epoch: int = EPOCH) -> SessionCopy:
+async def served(memory: SessionMemory, scope: Scope, *, epoch: int = EPOCH) -> CachedSession:
     """Return the copy, which must be served."""
     found = await memory.load(scope, epoch=epoch)
-    assert isinstance(found, SessionCopy)
+    assert isinstance(found, CachedSession)
     return found
 
 
@@ -154,10 +154,10 @@ def copy_of(
     total: int | None = None,
     summary: str | None = None,
     gap: str = "",
-) -> SessionCopy:
+) -> CachedSession:
     """Return what the table says about a session of which it gave these turns."""
     tokens = sum(turn.token_count for turn in turns)
-    return SessionCopy(
+    return CachedSession(
         tuple(turns), len(turns) if count is None else count, tokens, tokens if total is None else total, summary, gap
     )
 
@@ -165,7 +165,7 @@ def copy_of(
 async def fill(
     memory: SessionMemory,
     scope: Scope,
-    copy: SessionCopy,
+    copy: CachedSession,
     token: str,
     *,
     tier: Tier = Tier.STANDARD,
@@ -179,7 +179,7 @@ async def fill(
 async def begin(
     memory: SessionMemory,
     scope: Scope,
-    copy: SessionCopy | None = None,
+    copy: CachedSession | None = None,
     *,
     tier: Tier = Tier.STANDARD,
     now: datetime = NOW,

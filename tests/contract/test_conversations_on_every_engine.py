@@ -12,7 +12,7 @@ from mcp_memory_server.domain.sessions.turns import NewTurn, Role, View
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.services.conversations.conversations import Conversations
-from mcp_memory_server.wiring import BesideTheTable, running
+from mcp_memory_server.wiring import SessionBackends, running
 from tests.clock import FakeClock
 from tests.contract.session_stores import RedisStore, SqliteStore
 
@@ -26,13 +26,13 @@ async def memory(
     request: pytest.FixtureRequest, item_table: ItemTable, clock: FakeClock, tmp_path: Path
 ) -> AsyncIterator[Memory]:
     if request.param == "no copies":
-        async with running(item_table, BesideTheTable(), now=clock) as memory:
+        async with running(item_table, SessionBackends(), now=clock) as memory:
             yield memory
         return
     in_redis = request.param == "copies in redis"
     store = RedisStore(request.getfixturevalue("own_redis").url) if in_redis else SqliteStore(tmp_path / "sessions.db")
     copies = await store.open(clock)
-    async with running(item_table, BesideTheTable(copies, copies), now=clock) as memory:
+    async with running(item_table, SessionBackends(copies, copies), now=clock) as memory:
         yield memory
     await copies.close()
 

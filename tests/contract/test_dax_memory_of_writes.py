@@ -6,7 +6,7 @@ from mcp_memory_server.adapters.dax.health_gate import (
     FAILURES_IN_A_ROW,
     FIRST_PAUSE,
     LONGEST_PAUSE,
-    Detour,
+    HealthGate,
 )
 from mcp_memory_server.adapters.dax.own_writes import OwnWrites
 from mcp_memory_server.adapters.dynamodb.values import Row
@@ -128,36 +128,36 @@ def test_when_there_are_too_many_to_remember_every_copy_is_doubtful(own: OwnWrit
 
 
 def test_a_cluster_is_avoided_after_some_failures_and_tried_once_in_each_pause(moment: Moment) -> None:
-    detour = Detour(moment)
+    gate = HealthGate(moment)
     for _ in range(FAILURES_IN_A_ROW):
-        assert detour.may_try()
-        detour.failed()
+        assert gate.may_try()
+        gate.failed()
 
-    avoided = detour.may_try()
+    avoided = gate.may_try()
     moment.seconds += FIRST_PAUSE
-    tries = [detour.may_try() for _ in range(5)]
+    tries = [gate.may_try() for _ in range(5)]
 
     assert not avoided
     assert tries == [True, False, False, False, False]
 
 
 def test_the_pauses_grow_to_a_limit_and_end_with_the_first_answer(moment: Moment) -> None:
-    detour = Detour(moment)
+    gate = HealthGate(moment)
     for _ in range(20):
-        detour.failed()
+        gate.failed()
     moment.seconds += LONGEST_PAUSE
-    assert detour.may_try()
+    assert gate.may_try()
 
-    detour.answered()
+    gate.answered()
 
-    assert all(detour.may_try() for _ in range(5))
+    assert all(gate.may_try() for _ in range(5))
 
 
 def test_a_success_between_failures_keeps_the_cluster_in_use(moment: Moment) -> None:
-    detour = Detour(moment)
+    gate = HealthGate(moment)
     for _ in range(10):
-        detour.failed()
-        detour.failed()
-        detour.answered()
+        gate.failed()
+        gate.failed()
+        gate.answered()
 
-    assert detour.may_try()
+    assert gate.may_try()

@@ -102,7 +102,7 @@ async def test_writes_pass_through_the_cluster_and_fresh_reads_go_around_it(
 
 async def test_a_near_read_is_answered_by_the_item_cache(table: DaxItemTable, counts: Counts) -> None:
     await table.put(Put(KEY, {"text": "x"}, expected_version=0))
-    near = table.near()
+    near = table.cached_reads()
 
     assert [await text_of(near) for _ in range(3)] == ["x", "x", "x"]
     assert await text_of(near, OTHER) is None
@@ -115,12 +115,12 @@ async def test_an_own_write_that_the_other_nodes_do_not_know_yet_is_read_from_th
     own_dax: DaxCluster, table: DaxItemTable, counts: Counts
 ) -> None:
     await table.put(Put(KEY, {"text": "one"}))
-    await text_of(table.near())
+    await text_of(table.cached_reads())
     own_dax.lag(1000)
 
     await table.write([Update(KEY, set={"text": "two"})])
 
-    assert {str(await text_of(table.near())) for _ in range(10)} == {"two"}
+    assert {str(await text_of(table.cached_reads())) for _ in range(10)} == {"two"}
     assert counts.paths["read", "table"] == 11  # and one that the unconditional put needs
 
 
@@ -131,12 +131,12 @@ async def test_an_item_that_was_made_anew_is_not_mistaken_for_the_old_one_with_i
         await table.update(Update(KEY, set={"text": f"{number}"}))
     own_dax.lag(1000)
     await table.delete(KEY)
-    gone = {await text_of(table.near()) for _ in range(10)}
+    gone = {await text_of(table.cached_reads()) for _ in range(10)}
 
     await table.put(Put(KEY, {"text": "anew"}, expected_version=0))
 
     assert gone == {None}
-    assert {await text_of(table.near()) for _ in range(10)} == {"anew"}
+    assert {await text_of(table.cached_reads()) for _ in range(10)} == {"anew"}
 
 
 async def test_without_a_cluster_everything_works_from_the_first_call_on(open_at: Open, counts: Counts) -> None:
@@ -144,7 +144,7 @@ async def test_without_a_cluster_everything_works_from_the_first_call_on(open_at
 
     await table.put(Put(KEY, {"text": "x"}, expected_version=0))
 
-    assert await text_of(table.near()) == "x"
+    assert await text_of(table.cached_reads()) == "x"
     assert (counts.paths["write", "fallback"], counts.paths["read", "fallback"]) == (1, 1)
 
 
@@ -169,7 +169,7 @@ async def test_a_hanging_cluster_holds_nobody_else_up(own_dax: DaxCluster, table
 async def test_what_was_written_past_the_cluster_is_shown_to_the_others_when_it_is_back(
     own_dax: DaxCluster, table: DaxItemTable, open_at: Open
 ) -> None:
-    other = open_at(own_dax.url).near()
+    other = open_at(own_dax.url).cached_reads()
     await table.put(Put(KEY, {"text": "before"}, expected_version=0))
     await table.put(Put(OTHER, {"text": "before"}, expected_version=0))
     assert (await text_of(other), await text_of(other, OTHER)) == ("before", "before")

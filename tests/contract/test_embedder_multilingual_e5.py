@@ -224,13 +224,13 @@ def test_matrices_are_multiplied_on_one_thread_only_meanwhile() -> None:
 
 async def test_it_is_loaded_when_prepared_and_not_before() -> None:
     embedder = MultilingualE5Embedder()
-    before = embedder.is_at_hand
+    before = embedder.is_loaded
 
     embedder.prepare()
     embedder.prepare()
     await embedder.embed(["waits behind the loading"], as_question=True)
 
-    assert (before, embedder.is_at_hand) == (False, True)
+    assert (before, embedder.is_loaded) == (False, True)
     await embedder.close()
 
 

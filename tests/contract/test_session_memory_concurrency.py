@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy
+from mcp_memory_server.domain.sessions.cached_session import Appended, CacheMiss
 from mcp_memory_server.domain.sessions.limits import Limits
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
@@ -90,7 +90,7 @@ async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_miss
 
         async def load_and_fill() -> None:
             found = await other_client.load(scope, epoch=EPOCH)
-            if isinstance(found, NoCopy):
+            if isinstance(found, CacheMiss):
                 assert await fill(other_client, scope, copy_of(list(table)), found.token)
 
         await asyncio.gather(write(), *(load_and_fill() for _ in range(3)))

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import next_ulid
-from mcp_memory_server.domain.sessions.cached_session import NoCopy, SessionCopy
+from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss
 from mcp_memory_server.domain.sessions.kept_sessions import MOST_RECORDED
 from mcp_memory_server.domain.sessions.limits import Limits
 from mcp_memory_server.errors import CacheUnavailableError, InvalidRequestError
@@ -53,7 +53,7 @@ async def test_there_is_no_copy_at_first_and_everybody_gets_the_same_token(
 ) -> None:
     found = await session_memory.load(scope, epoch=EPOCH)
 
-    assert isinstance(found, NoCopy)
+    assert isinstance(found, CacheMiss)
     assert found.token
     assert found.may_be_filled
     assert await other_client.load(scope, epoch=EPOCH) == found
@@ -64,7 +64,7 @@ async def test_a_new_session_begins_whole_when_it_is_filled_with_nothing(
 ) -> None:
     await begin(session_memory, scope)
 
-    assert await session_memory.load(scope, epoch=EPOCH) == SessionCopy((), 0, 0, 0)
+    assert await session_memory.load(scope, epoch=EPOCH) == CachedSession((), 0, 0, 0)
 
 
 async def test_a_filled_copy_is_served_as_the_table_told_it(
@@ -175,7 +175,7 @@ async def test_whoever_has_missed_an_epoch_is_not_served_and_destroys_nothing(
     copy = copy_of(turns_in_order(2))
     await begin(session_memory, scope, copy, epoch=EPOCH + 1)
 
-    assert await session_memory.load(scope, epoch=EPOCH) == NoCopy("", may_be_filled=False)
+    assert await session_memory.load(scope, epoch=EPOCH) == CacheMiss("", may_be_filled=False)
     assert await try_to_append(session_memory, scope, epoch=EPOCH) is None
     assert not await fill(session_memory, scope, copy_of(()), "", epoch=EPOCH)
 
@@ -230,7 +230,7 @@ async def test_a_dropped_session_is_gone_with_its_state_and_its_deadline(
 
     assert (await session_memory.read_state(scope)).version == 0
     assert scope not in await session_memory.due(NOW.replace(year=2100), limit=100_000)
-    assert isinstance(await session_memory.load(scope, epoch=EPOCH), NoCopy)
+    assert isinstance(await session_memory.load(scope, epoch=EPOCH), CacheMiss)
     assert await try_to_append(session_memory, scope, operation="once") is None
 
 

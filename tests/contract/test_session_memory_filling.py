@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import NoCopy, SessionCopy
+from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss
 from mcp_memory_server.domain.sessions.limits import MAX_TURNS, Limits
 from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.ports.session_memory import SessionMemory
@@ -126,7 +126,7 @@ async def test_a_copy_is_not_filled_with_the_token_of_one_that_was_dropped(
     await token_for(other_client, scope)
     assert not await fill(session_memory, scope, copy_of(()), token)
 
-    assert isinstance(await session_memory.load(scope, epoch=EPOCH), NoCopy)
+    assert isinstance(await session_memory.load(scope, epoch=EPOCH), CacheMiss)
 
 
 @pytest.mark.anyio
@@ -150,14 +150,14 @@ async def test_a_copy_is_filled_only_after_the_session_has_settled(
     patient, hasty = await session_store.open(clock, settling=LONG), await session_store.open(clock)
 
     found = await patient.load(scope, epoch=EPOCH)
-    assert isinstance(found, NoCopy)
-    assert await patient.load(scope, epoch=EPOCH) == NoCopy(found.token, may_be_filled=False)
+    assert isinstance(found, CacheMiss)
+    assert await patient.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=False)
     assert not found.may_be_filled
     assert not await fill(patient, scope, copy_of(()), found.token)
 
-    assert await hasty.load(scope, epoch=EPOCH) == NoCopy(found.token, may_be_filled=True)
+    assert await hasty.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=True)
     assert await fill(hasty, scope, copy_of(()), found.token)
-    assert await patient.load(scope, epoch=EPOCH) == SessionCopy((), 0, 0, 0)
+    assert await patient.load(scope, epoch=EPOCH) == CachedSession((), 0, 0, 0)
     await patient.close()
     await hasty.close()
 

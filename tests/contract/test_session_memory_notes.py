@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import NoCopy
+from mcp_memory_server.domain.sessions.cached_session import CacheMiss
 from mcp_memory_server.domain.sessions.limits import Limits
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.contract.session_stores import (
@@ -86,7 +86,7 @@ async def test_without_a_copy_nothing_is_begun(session_memory: SessionMemory, sc
 
     await note(session_memory, scope, turn)
 
-    assert isinstance(await session_memory.load(scope, epoch=EPOCH), NoCopy)
+    assert isinstance(await session_memory.load(scope, epoch=EPOCH), CacheMiss)
     await begin(session_memory, scope)
     assert (await served(session_memory, scope)).count == 0
 
@@ -115,7 +115,7 @@ async def test_a_copy_of_an_earlier_epoch_is_served_to_nobody_once_a_turn_was_no
 
     await note(session_memory, scope, turn, epoch=EPOCH + 1)
 
-    assert await session_memory.load(scope, epoch=EPOCH) == NoCopy("", may_be_filled=False)
+    assert await session_memory.load(scope, epoch=EPOCH) == CacheMiss("", may_be_filled=False)
     token = await token_for(session_memory, scope, epoch=EPOCH + 1)
     assert await fill(session_memory, scope, copy_of([]), token=token, epoch=EPOCH + 1)
     assert await session_memory.load(scope, epoch=EPOCH + 1) == copy_of([turn])

@@ -11,7 +11,7 @@ import pytest
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import NoCopy
+from mcp_memory_server.domain.sessions.cached_session import CacheMiss
 from mcp_memory_server.domain.sessions.kept_sessions import STATE_LIFE
 from mcp_memory_server.domain.sessions.limits import Limits, Tier, lifetime
 from mcp_memory_server.errors import CacheUnavailableError, ConfigurationError, InvalidRequestError
@@ -80,10 +80,10 @@ async def test_a_session_has_settled_when_its_time_is_over(path: Path, clock: Fa
     token = await token_for(memory, scope)
 
     clock.advance(timedelta(milliseconds=999))
-    assert await memory.load(scope, epoch=EPOCH) == NoCopy(token, may_be_filled=False)
+    assert await memory.load(scope, epoch=EPOCH) == CacheMiss(token, may_be_filled=False)
     assert not await fill(memory, scope, copy_of(()), token, now=clock())
     clock.advance(MOMENT)
-    assert await memory.load(scope, epoch=EPOCH) == NoCopy(token, may_be_filled=True)
+    assert await memory.load(scope, epoch=EPOCH) == CacheMiss(token, may_be_filled=True)
     assert await fill(memory, scope, copy_of(()), token, now=clock())
 
     await memory.close()

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import NoCopy
+from mcp_memory_server.domain.sessions.cached_session import CacheMiss
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.contract.session_stores import EPOCH, NOW, append, begin, served
 
@@ -57,4 +57,4 @@ async def test_a_copy_that_is_not_whole_gets_no_summary_and_none_is_begun(
 
     await session_memory.sum_up(scope, "Nothing")
 
-    assert isinstance(await session_memory.load(scope, epoch=EPOCH), NoCopy)
+    assert isinstance(await session_memory.load(scope, epoch=EPOCH), CacheMiss)

@@ -14,7 +14,7 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import NoMetrics
 from mcp_memory_server.schema.ending_records import ending_from, ending_key
 from mcp_memory_server.services.kernel.spending import Spending
-from mcp_memory_server.wiring import BesideTheTable, running
+from mcp_memory_server.wiring import SessionBackends, running
 from tests.clock import FakeClock
 from tests.contract.addresses import Address
 
@@ -26,7 +26,7 @@ CHAT = Scope(ANA.user_id, "chat #1 /~ é")
 
 @pytest.fixture
 async def memory(item_table: ItemTable, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with running(item_table, BesideTheTable(), now=clock, monotonic=lambda: clock().timestamp()) as one:
+    async with running(item_table, SessionBackends(), now=clock, monotonic=lambda: clock().timestamp()) as one:
         yield one
 
 

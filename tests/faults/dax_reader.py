@@ -122,7 +122,7 @@ async def run(task: Task) -> Saw:
         deadline=PATIENCE,
         item_ttl=timedelta(minutes=5) if task.rule else -MOMENT,  # which remembers no write
     )
-    reader = Reader(task, table.near() if task.near else table)
+    reader = Reader(task, table.cached_reads() if task.near else table)
     for _ in range(task.operations):
         await reader.step()
     await table.close()

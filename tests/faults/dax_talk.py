@@ -59,7 +59,7 @@ class Talk:
         return wrong + [key for key, text in self.put.items() if texts.get(key) != text]
 
     async def _talk(self, number: int, over: asyncio.Event) -> None:
-        near, counter, step = self.table.near(), Key("COUNTER", f"{number}"), 0
+        near, counter, step = self.table.cached_reads(), Key("COUNTER", f"{number}"), 0
         while not over.is_set():
             step += 1
             if await self._call(self.table.update(Update(counter, add={"count": 1}))):

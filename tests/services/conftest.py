@@ -96,7 +96,7 @@ async def open_file(open_table: OpenTable, clock: FakeClock) -> AsyncIterator[Op
 
         async def open_one(path: Path) -> Memory:
             table = await open_table(path)
-            near = table.near() if isinstance(table, DaxItemTable) else None
+            near = table.cached_reads() if isinstance(table, DaxItemTable) else None
             return await opened.enter_async_context(running(table, now=clock, near=near))
 
         yield open_one

@@ -66,7 +66,7 @@ class BedrockEmbedder:
         return False
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_loaded(self) -> bool:
         """See the port. Another service is never at hand."""
         return False
 

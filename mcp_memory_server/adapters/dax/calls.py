@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from mcp_memory_server.adapters.dax.cluster import READS, Cluster, ClusterFailedError
-from mcp_memory_server.adapters.dax.stale_keys import WrittenPast, written_keys
+from mcp_memory_server.adapters.dax.stale_keys import StaleKeys, written_keys
 from mcp_memory_server.adapters.dynamodb.address import TableAddress
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline, RefusedError
 from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_LATENCY, DAX_REQUESTS
@@ -36,7 +36,7 @@ class CallsThroughCluster(Calls):
         super().__init__(address, connect, deadline=deadline)
         self._cluster = cluster
         self._metrics = metrics
-        self._past = WrittenPast(address.name)
+        self._past = StaleKeys(address.name)
 
     async def send(
         self, operation: str, parameters: Mapping[str, Any], deadline: Deadline, *, shown: tuple[str, ...] = ()

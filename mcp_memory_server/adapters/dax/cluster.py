@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError, NoRegionError
 
 from mcp_memory_server.adapters.aws.clients import SharedClient
 from mcp_memory_server.adapters.aws.failures import code_of
-from mcp_memory_server.adapters.dax.health_gate import Detour
+from mcp_memory_server.adapters.dax.health_gate import HealthGate
 from mcp_memory_server.adapters.dynamodb.address import MAX_REQUESTS_AT_ONCE
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, TableUnavailableError
 
@@ -91,7 +91,7 @@ class Cluster:
         self._client = SharedClient(connect, at_once=MAX_REQUESTS_AT_ONCE, name="dax")
         self._wait = deadline.total_seconds() / _WAIT_SHARE
         # Writes go to one node and reads to any, so one may work without the other.
-        self._reads, self._writes = Detour(), Detour()
+        self._reads, self._writes = HealthGate(), HealthGate()
 
     async def ask(self, operation: str, parameters: Mapping[str, Any], within: float) -> dict[str, Any]:
         """Return the cluster's answer. An error of DynamoDB's, passed on by the cluster, is an answer too.
@@ -99,8 +99,8 @@ class Cluster:
         Raises:
             ClusterFailedError: There was none in time.
         """
-        detour = self._reads if operation in READS else self._writes
-        if not detour.may_try():
+        gate = self._reads if operation in READS else self._writes
+        if not gate.may_try():
             raise ClusterFailedError("it is avoided", may_have_happened=False, was_asked=False)
         given_up = Event()
 
@@ -116,13 +116,13 @@ class Cluster:
             raise InvalidRequestError("DynamoDB has no number like one of these; it has 38 digits") from error
         except Exception as error:  # the client lets out whatever happens inside it when a connection breaks
             if is_answer(error):
-                self._answered(detour)
+                self._answered(gate)
                 raise
-            self._failed(detour, error)
+            self._failed(gate, error)
             raise ClusterFailedError(code_of(error), may_have_happened=not _never_sent(error)) from error
         finally:
             given_up.set()
-        self._answered(detour)
+        self._answered(gate)
         return answer
 
     def in_background(self, work: Callable[[Any], None]) -> None:
@@ -134,12 +134,12 @@ class Cluster:
         """Let running requests end and close the client. What hangs is left behind."""
         await self._client.close(self._wait)
 
-    def _answered(self, detour: Detour) -> None:
-        if detour.answered():
+    def _answered(self, gate: HealthGate) -> None:
+        if gate.answered():
             logger.warning("the DAX cluster answers again")
 
-    def _failed(self, detour: Detour, error: Exception) -> None:
-        if detour.failed():
+    def _failed(self, gate: HealthGate, error: Exception) -> None:
+        if gate.failed():
             logger.warning("the DAX cluster does not answer (%s); DynamoDB is asked instead", code_of(error))
 
 

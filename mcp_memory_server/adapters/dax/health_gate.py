@@ -9,7 +9,7 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 5.0
 
 
-class Detour:
+class HealthGate:
     """Goes around after a few failures in a row, and lets one call try again after each pause. For any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

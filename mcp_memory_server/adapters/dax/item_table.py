@@ -60,13 +60,13 @@ class DaxItemTable(DynamoDbItemTable):
         self._through_cluster = calls
         self._own_writes = own_writes
 
-    def near(self) -> "NearItemTable":
+    def cached_reads(self) -> "CachedItemTable":
         """Return the same table, whose ``get`` and ``get_many`` may be answered by the cluster's item cache.
 
         They have every write that this process was told is made, and those of other processes a moment later. So it
         is for reads on which nothing depends between processes. Close the table, not this.
         """
-        return NearItemTable(self._through_cluster, self._own_writes, now=self._now)
+        return CachedItemTable(self._through_cluster, self._own_writes, now=self._now)
 
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""
@@ -106,7 +106,7 @@ class DaxItemTable(DynamoDbItemTable):
             await super().delete_many(keys)
 
 
-class NearItemTable(DaxItemTable):
+class CachedItemTable(DaxItemTable):
     """The same table, whose point reads come from the cluster's item cache where that is as new as the own writes."""
 
     async def get(self, key: Key, *, may_be_stale: bool = False) -> Item | None:

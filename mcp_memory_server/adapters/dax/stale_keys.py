@@ -29,7 +29,7 @@ def written_keys(operation: str, parameters: Mapping[str, Any]) -> list[Key]:
     return []
 
 
-class WrittenPast:
+class StaleKeys:
     """Remembers the keys, and refreshes them through the cluster once it is back. Any thread may use it."""
 
     def __init__(self, table: str) -> None:

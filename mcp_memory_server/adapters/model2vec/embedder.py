@@ -51,7 +51,7 @@ class Model2VecEmbedder:
         return True
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_loaded(self) -> bool:
         """See the port."""
         return True
 

@@ -44,7 +44,7 @@ class OnnxEmbedder:
         return True
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_loaded(self) -> bool:
         """See the port."""
         return True
 

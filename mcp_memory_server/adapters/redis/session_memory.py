@@ -24,7 +24,7 @@ from mcp_memory_server.adapters.redis.times import microseconds, milliseconds, m
 from mcp_memory_server.adapters.redis.watching import versions
 from mcp_memory_server.domain.kernel.items import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy, SharedState
+from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss, SharedState
 from mcp_memory_server.domain.sessions.kept_sessions import (
     MOST_RECORDED,
     REMEMBERED_OPERATIONS,
@@ -93,7 +93,7 @@ class RedisSessionMemory:
         repeated, turn_id, count, tokens, *gone = answer
         return Appended(turn_id, int(count), int(tokens), repeated=bool(repeated), trimmed=self._readable(gone))
 
-    async def load(self, scope: Scope, *, epoch: int) -> SessionCopy | NoCopy:
+    async def load(self, scope: Scope, *, epoch: int) -> CachedSession | CacheMiss:
         """See the port. A copy that cannot be read is forgotten."""
         try:
             return await self._load(scope, epoch)
@@ -101,7 +101,7 @@ class RedisSessionMemory:
             return await self._load(scope, epoch, cannot_be_read=True)
 
     async def fill(
-        self, scope: Scope, copy: SessionCopy, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+        self, scope: Scope, copy: CachedSession, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
     ) -> bool:
         """See the port."""
         keys = keys_of(scope, self.calls.address.space)
@@ -183,15 +183,15 @@ class RedisSessionMemory:
         """See the port."""
         await self.calls.close()
 
-    async def _load(self, scope: Scope, epoch: int, *, cannot_be_read: bool = False) -> SessionCopy | NoCopy:
+    async def _load(self, scope: Scope, epoch: int, *, cannot_be_read: bool = False) -> CachedSession | CacheMiss:
         keys, life = keys_of(scope, self.calls.address.space), milliseconds(LIVES[Tier.STANDARD].at_first)
         arguments = (epoch, _new_token(), life, self._settling, int(cannot_be_read))
         is_whole, *found = await self.calls.run(lambda client: LOAD.run(client, keys.copy, *arguments))
         if not is_whole:
             token, may_be_filled = found
-            return NoCopy(token, may_be_filled=bool(may_be_filled))
+            return CacheMiss(token, may_be_filled=bool(may_be_filled))
         count, tokens, total, summary, gap, *turns = found
-        return SessionCopy(_turns(turns), int(count), int(tokens), int(total), json.loads(summary), gap)
+        return CachedSession(_turns(turns), int(count), int(tokens), int(total), json.loads(summary), gap)
 
     def _readable(self, parts: Sequence[str]) -> tuple[Turn, ...]:
         try:

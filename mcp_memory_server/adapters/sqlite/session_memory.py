@@ -17,7 +17,7 @@ from mcp_memory_server.adapters.sqlite.session_file import connect_to_sessions, 
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.domain.kernel.items import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import Appended, NoCopy, SessionCopy, SharedState
+from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss, SharedState
 from mcp_memory_server.domain.sessions.kept_sessions import check_after, owner_of, state_text
 from mcp_memory_server.domain.sessions.limits import SETTLING, Limits, Tier
 from mcp_memory_server.domain.sessions.turns import Turn
@@ -114,7 +114,7 @@ class SqliteSessionMemory:
             )
         )
 
-    async def load(self, scope: Scope, *, epoch: int) -> SessionCopy | NoCopy:
+    async def load(self, scope: Scope, *, epoch: int) -> CachedSession | CacheMiss:
         """See the port. A copy that cannot be read is forgotten."""
         owner, seen = owner_of(scope), self._seen(epoch)
         found = await self._read(lambda connection: copies.load(connection, owner, seen))
@@ -123,7 +123,7 @@ class SqliteSessionMemory:
         return await self._write(lambda connection: copies.load_or_begin(connection, owner, seen))
 
     async def fill(
-        self, scope: Scope, copy: SessionCopy, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+        self, scope: Scope, copy: CachedSession, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
     ) -> bool:
         """See the port."""
         owner, seen, rules = owner_of(scope), self._seen(epoch), copies.Rules(tier, limits, now)

@@ -26,7 +26,7 @@ _OF_A_COPY = ("sessions", "turns", "recorded", "operations")
 
 
 @dataclass(frozen=True)
-class CopyRow:
+class CachedRow:
     """What a session's row says.
 
     ``run`` is the start of the machine in which it was begun, ``since`` when, in milliseconds. Before it is whole,
@@ -46,23 +46,23 @@ class CopyRow:
     added: int = 0
 
 
-def read_copy(connection: sqlite3.Connection, owner: Owner, now: datetime) -> CopyRow | None:
+def read_cached(connection: sqlite3.Connection, owner: Owner, now: datetime) -> CachedRow | None:
     """Return the session's row, None if there is none or it has expired."""
     row = connection.execute(
         "SELECT run, epoch, since, token, whole, count, total_tokens, last, gap, summary, added "
         f"FROM sessions WHERE {ONE} AND expires_at > ?",
         (*owner, now.timestamp()),
     ).fetchone()
-    return None if row is None else CopyRow(*row)
+    return None if row is None else CachedRow(*row)
 
 
-def save_copy(connection: sqlite3.Connection, owner: Owner, copy: CopyRow, expires_at: datetime) -> None:
+def save_cached(connection: sqlite3.Connection, owner: Owner, copy: CachedRow, expires_at: datetime) -> None:
     """Replace the session's row."""
     values = (*owner, *astuple(copy), expires_at.timestamp())
     connection.execute(f"REPLACE INTO sessions VALUES ({', '.join('?' for _ in values)})", values)
 
 
-def delete_copy(connection: sqlite3.Connection, owner: Owner) -> None:
+def delete_cached(connection: sqlite3.Connection, owner: Owner) -> None:
     """Delete everything of the session but its state and its deadline."""
     for table in _OF_A_COPY:
         connection.execute(f"DELETE FROM {table} WHERE {ONE}", owner)
@@ -70,7 +70,7 @@ def delete_copy(connection: sqlite3.Connection, owner: Owner) -> None:
 
 def drop(connection: sqlite3.Connection, owner: Owner) -> None:
     """Delete everything of the session."""
-    delete_copy(connection, owner)
+    delete_cached(connection, owner)
     for table in ("states", "deadlines"):
         connection.execute(f"DELETE FROM {table} WHERE {ONE}", owner)
 
@@ -115,7 +115,7 @@ def delete_expired(connection: sqlite3.Connection, now: datetime) -> None:
     connection.execute("DELETE FROM deadlines WHERE moment <= ?", ((now - LIFE).timestamp(),))
 
 
-def turns_at_hand(connection: sqlite3.Connection, owner: Owner) -> tuple[Turn, ...]:
+def cached_turns(connection: sqlite3.Connection, owner: Owner) -> tuple[Turn, ...]:
     """Return the turns, oldest first.
 
     Raises:

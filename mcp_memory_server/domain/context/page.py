@@ -10,7 +10,7 @@ from mcp_memory_server.domain.context.page_order import Entry, Section, Urgency
 from mcp_memory_server.domain.kernel.text import ever_shorter, fingerprint, one_line, shortened, shortened_at_a_word
 from mcp_memory_server.domain.recall.answers import CHARACTERS_A_TOKEN, SHORTEST_EXCERPT, Count, Status, reply_text
 from mcp_memory_server.domain.recall.cursors import BEGINNING, LONGEST_CURSOR, Place
-from mcp_memory_server.domain.recall.memories import Kind, KnownMemory, confidence
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, confidence
 from mcp_memory_server.domain.recall.memory_ids import short_id
 from mcp_memory_server.domain.sessions.turns import Turn
 
@@ -304,7 +304,7 @@ def _group(head: str, below: Sequence[str], topics: Mapping[str, int]) -> str:
     return f"{head}, {names}" if head in topics else names
 
 
-def _place_name(memory: KnownMemory) -> str:
+def _place_name(memory: StoredMemory) -> str:
     """Return by what a cursor names the memory that was told last: keys of preferences may be long, or anything."""
     return memory.id if memory.fact is not None else fingerprint(memory.id)
 
@@ -342,7 +342,7 @@ def _line(entry: Entry, text: str, now: datetime, *, has_topic: bool = True) -> 
     return f"- {text}{beside} [{one_line(short_id(memory))}]"
 
 
-def _details(memory: KnownMemory, entry: Entry, now: datetime) -> Iterable[str]:
+def _details(memory: StoredMemory, entry: Entry, now: datetime) -> Iterable[str]:
     yield entry.label
     fact = memory.fact
     if fact is not None and entry.section is not Section.UPCOMING:

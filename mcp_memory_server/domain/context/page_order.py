@@ -14,7 +14,7 @@ from itertools import chain, islice, zip_longest
 from mcp_memory_server.domain.facts.essentials import CAN_HURT, Essential
 from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.upcoming import due
-from mcp_memory_server.domain.recall.memories import Kind, Known, KnownMemory, current, is_alive
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current, is_alive
 from mcp_memory_server.domain.recall.overview import Overview
 
 MOST_CHANGES = 8
@@ -67,13 +67,13 @@ class Entry:
     """A memory and the section in which it is shown; ``label`` says what is special about it there."""
 
     section: Section
-    memory: KnownMemory
+    memory: StoredMemory
     label: str = ""
     urgency: Urgency = Urgency.REST
 
 
 def in_order(
-    known: Known,
+    known: UserSnapshot,
     overview: Overview,
     now: datetime,
     *,
@@ -115,14 +115,14 @@ def _may_be_past(entry: Entry) -> bool:
     return entry.section is Section.UPCOMING or (entry.section is Section.LAST and entry.memory.kind is Kind.PAST)
 
 
-def _entry_of(memory: KnownMemory) -> Entry:
+def _entry_of(memory: StoredMemory) -> Entry:
     return Entry(_SECTION_OF_KIND.get(memory.kind, Section.FACTS), memory)
 
 
 class _Shelves:
     """What stands in the sections."""
 
-    def __init__(self, rows: Mapping[str, KnownMemory], overview: Overview, now: datetime) -> None:
+    def __init__(self, rows: Mapping[str, StoredMemory], overview: Overview, now: datetime) -> None:
         self._rows = rows
         self._overview = overview
         self._now = now
@@ -208,23 +208,23 @@ class _Shelves:
                 entries.append(Entry(Section.LAST, memory, "no longer true"))
         return entries[:MOST_CHANGES]
 
-    def _best(self, *shelves: Essential | Kind) -> list[KnownMemory]:
+    def _best(self, *shelves: Essential | Kind) -> list[StoredMemory]:
         overview = self._overview
         found = (self._rows[sk] for sk in overview.best(*shelves) if sk not in overview.repeated)
         return list(islice((memory for memory in found if current([memory], self._now)), PLACES_OF_A_SECTION))
 
-    def _home(self) -> list[KnownMemory]:
+    def _home(self) -> list[StoredMemory]:
         return self._not_near(self._best(Essential.HOME))
 
-    def _work(self) -> list[KnownMemory]:
+    def _work(self) -> list[StoredMemory]:
         return self._not_near(self._best(Essential.WORK) or self._oldest(Essential.WORK_MORE))
 
-    def _not_near(self, memories: Iterable[KnownMemory]) -> list[KnownMemory]:
+    def _not_near(self, memories: Iterable[StoredMemory]) -> list[StoredMemory]:
         return [memory for memory in memories if memory.id not in self._labels]
 
-    def _label(self, memory: KnownMemory) -> str:
+    def _label(self, memory: StoredMemory) -> str:
         return self._labels.get(memory.id, "")
 
-    def _oldest(self, shelf: Essential) -> list[KnownMemory]:
+    def _oldest(self, shelf: Essential) -> list[StoredMemory]:
         # What was said first of a wide subject tells most about it.
         return sorted(self._best(shelf), key=lambda memory: memory.since)[:MOST_OLDEST]

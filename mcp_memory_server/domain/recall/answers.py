@@ -13,7 +13,7 @@ from mcp_memory_server.domain.kernel.text import ever_shorter
 from mcp_memory_server.domain.language.excerpts import excerpt
 from mcp_memory_server.domain.recall.cursors import LONGEST_CURSOR, Place
 from mcp_memory_server.domain.recall.likelihood import Likelihood
-from mcp_memory_server.domain.recall.memories import Kind, KnownMemory, confidence
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, confidence
 from mcp_memory_server.errors import InvalidRequestError
 
 SMALLEST_BUDGET = 50
@@ -45,7 +45,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class SaidAgain:
+class Repetition:
     """Another time at which the very same was said: a memory of its own, told by its id and date alone."""
 
     id: str
@@ -78,7 +78,7 @@ class Recollection:
     by: str | None = None
     origin: str | None = None
     explained: Mapping[str, float] | None = None
-    also: tuple[SaidAgain, ...] = ()
+    also: tuple[Repetition, ...] = ()
     match: Likelihood | None = None
     until: str | None = None
     learned: str | None = None
@@ -153,10 +153,10 @@ def check_budget(max_tokens: int) -> None:
 
 
 def told(
-    memory: KnownMemory,
+    memory: StoredMemory,
     now: datetime,
     explained: Mapping[str, float] | None = None,
-    again: Sequence[KnownMemory] = (),
+    again: Sequence[StoredMemory] = (),
     match: Likelihood | None = None,
     *,
     as_of: datetime | None = None,
@@ -176,7 +176,7 @@ def told(
         by=memory.speaker,
         origin=memory.origin,
         explained=explained,
-        also=tuple(SaidAgain(other.id, _when_said(other), other.origin) for other in again[:MOST_AGAIN]),
+        also=tuple(Repetition(other.id, _when_said(other), other.origin) for other in again[:MOST_AGAIN]),
         match=match,
         learned=None if was_said else _day(memory.since),
     )
@@ -195,7 +195,7 @@ def _with_times(recollection: Recollection, fact: Fact, now: datetime, as_of: da
     )
 
 
-def _when_said(memory: KnownMemory) -> str:
+def _when_said(memory: StoredMemory) -> str:
     at = memory.since
     return at.strftime("%Y-%m-%d %H:%M") if memory.kind is Kind.TURN else at.date().isoformat()
 

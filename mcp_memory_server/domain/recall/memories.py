@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class KnownMemory:
+class StoredMemory:
     """One memory, whatever it is, with what ranking needs. ``since`` is when it was first true or said.
 
     ``vectors`` are those of the searched text by the models in use, as far as they are stored. What was said in a
@@ -81,7 +81,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class UserSnapshot:
     """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out.
 
     ``by_key`` are the memories under their sort keys, history included; ``forgotten`` the fingerprints of what must not
@@ -91,7 +91,7 @@ class Known:
     """
 
     stamp: object
-    by_key: Mapping[str, KnownMemory]
+    by_key: Mapping[str, StoredMemory]
     unreadable: frozenset[str] = frozenset()
     forgotten: frozenset[str] = frozenset()
     legacy: frozenset[str] = frozenset()
@@ -110,7 +110,7 @@ class Known:
         return None
 
     @property
-    def rows(self) -> Collection[KnownMemory]:
+    def rows(self) -> Collection[StoredMemory]:
         """Every memory as it is stored."""
         return self.by_key.values()
 
@@ -120,7 +120,7 @@ class Known:
         return (f"{len(self.unreadable)} stored memories could not be read",) if self.unreadable else ()
 
     @cached_property
-    def memories(self) -> Sequence[KnownMemory]:
+    def memories(self) -> Sequence[StoredMemory]:
         """What was not superseded or ended, each statement once, however often it is stored."""
         rows = [memory for memory in self.rows if memory.kind is not Kind.PAST]
         return without_repetitions(rows) if self.legacy else rows
@@ -134,22 +134,22 @@ class Known:
         return frozenset(sk for sk, one in self.by_key.items() if one.kind is not Kind.PAST and one.id not in kept)
 
     @property
-    def past(self) -> list[KnownMemory]:
+    def past(self) -> list[StoredMemory]:
         """What was superseded or ended."""
         return [memory for memory in self.rows if memory.kind is Kind.PAST]
 
 
-def from_fact(fact: Fact) -> KnownMemory:
+def from_fact(fact: Fact) -> StoredMemory:
     """Return the fact as a memory."""
     kind = {Standing.CURRENT: Kind.FACT, Standing.CANDIDATE: Kind.CANDIDATE, Standing.PAST: Kind.PAST}[fact.standing]
-    return KnownMemory(
+    return StoredMemory(
         fact.id, kind, fact.text, fact.topic, fact.valid_from, fact.said_at, fact.expires_at, fact.support, fact
     )
 
 
-def from_preference(preference: Preference) -> KnownMemory:
+def from_preference(preference: Preference) -> StoredMemory:
     """Return the preference as a memory. Its id says that it is one."""
-    return KnownMemory(
+    return StoredMemory(
         id=PREFERENCE_ID_PREFIX + preference.key,
         kind=Kind.PREFERENCE,
         text=f"{preference.key}: {preference.value}",
@@ -161,15 +161,15 @@ def from_preference(preference: Preference) -> KnownMemory:
     )
 
 
-def from_note(note: Note) -> KnownMemory:
+def from_note(note: Note) -> StoredMemory:
     """Return the note as a memory."""
     kind = Kind(note.kind.value)
-    return KnownMemory(note.id, kind, note.text, None, note.noted_at, note.noted_at, note.expires_at, 1)
+    return StoredMemory(note.id, kind, note.text, None, note.noted_at, note.noted_at, note.expires_at, 1)
 
 
-def from_summary(summary: Summary) -> KnownMemory:
+def from_summary(summary: Summary) -> StoredMemory:
     """Return the summary as a memory. Its id says of what it is one."""
-    return KnownMemory(
+    return StoredMemory(
         id=f"{SUMMARY_ID_PREFIX}{summary.level}:{summary.id}",
         kind=Kind.SUMMARY,
         text=summary.text,
@@ -181,14 +181,14 @@ def from_summary(summary: Summary) -> KnownMemory:
     )
 
 
-def without_repetitions(memories: Iterable[KnownMemory]) -> list[KnownMemory]:
+def without_repetitions(memories: Iterable[StoredMemory]) -> list[StoredMemory]:
     """Return each statement once: the same text under a topic and without one is one fact with more support.
 
     Earlier releases kept one a topic. Under two topics it says two things ("yes" to tea, "yes" to coffee), and both
     are returned.
     """
     memories = list(memories)
-    by_statement: defaultdict[object, list[KnownMemory]] = defaultdict(list)
+    by_statement: defaultdict[object, list[StoredMemory]] = defaultdict(list)
     for memory in memories:
         same = (memory.kind, memory.id if memory.fact is None else memory.fact.fingerprint)
         by_statement[same].append(memory)
@@ -197,17 +197,17 @@ def without_repetitions(memories: Iterable[KnownMemory]) -> list[KnownMemory]:
     return [memory for group in by_statement.values() for memory in _merged(group)]
 
 
-def is_alive(memory: KnownMemory, now: datetime) -> bool:
+def is_alive(memory: StoredMemory, now: datetime) -> bool:
     """Tell whether a memory has not expired."""
     return memory.expires_at is None or now < memory.expires_at
 
 
-def alive(memories: Iterable[KnownMemory], now: datetime) -> list[KnownMemory]:
+def alive(memories: Iterable[StoredMemory], now: datetime) -> list[StoredMemory]:
     """Return the memories that have not expired."""
     return [memory for memory in memories if is_alive(memory, now)]
 
 
-def by_topic(memories: Mapping[str, KnownMemory]) -> dict[str, frozenset[str]]:
+def by_topic(memories: Mapping[str, StoredMemory]) -> dict[str, frozenset[str]]:
     """Return the sort keys under each topic. Topics are compared in lower case."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for sk, memory in memories.items():
@@ -217,7 +217,7 @@ def by_topic(memories: Mapping[str, KnownMemory]) -> dict[str, frozenset[str]]:
 
 
 def by_topic_after(
-    before: Mapping[str, frozenset[str]], gone: Mapping[str, KnownMemory], new: Mapping[str, KnownMemory]
+    before: Mapping[str, frozenset[str]], gone: Mapping[str, StoredMemory], new: Mapping[str, StoredMemory]
 ) -> dict[str, frozenset[str]]:
     """Return the sort keys under each topic after some memories were removed, and others added."""
     after = dict(before)
@@ -231,22 +231,22 @@ def by_topic_after(
     return after
 
 
-def is_past(memory: KnownMemory, now: datetime) -> bool:
+def is_past(memory: StoredMemory, now: datetime) -> bool:
     """Tell whether a memory is history: superseded, ended, or past its time. It is shown as such, never as current."""
     return memory.fact is not None and memory.fact.is_over(now)
 
 
-def current(memories: Iterable[KnownMemory], now: datetime) -> list[KnownMemory]:
+def current(memories: Iterable[StoredMemory], now: datetime) -> list[StoredMemory]:
     """Return the memories that have not expired and are no history."""
     return [memory for memory in memories if is_alive(memory, now) and not is_past(memory, now)]
 
 
-def under_topic(memories: Iterable[KnownMemory], prefix: str) -> list[KnownMemory]:
+def under_topic(memories: Iterable[StoredMemory], prefix: str) -> list[StoredMemory]:
     """Return the memories of this topic and of those below it."""
     return [memory for memory in memories if is_under(memory.topic, prefix)]
 
 
-def confidence(memory: KnownMemory, now: datetime) -> float:
+def confidence(memory: StoredMemory, now: datetime) -> float:
     """Return how sure a memory is now: what was said was said, what was only observed is like an inference."""
     if memory.fact is not None:
         return confidence_at(memory.fact, now)
@@ -258,11 +258,11 @@ def recency_of(said_at: datetime, now: datetime) -> float:
     return 0.5 ** (max(now - said_at, timedelta()) / RECENCY_HALF_LIFE)
 
 
-def _merged(group: list[KnownMemory]) -> list[KnownMemory]:
+def _merged(group: list[StoredMemory]) -> list[StoredMemory]:
     """Return one memory of each topic; the support of those without a topic goes to the best of those that have one."""
     if len(group) == 1 or group[0].fact is None:
         return group
-    by_topic: dict[str | None, KnownMemory] = {}
+    by_topic: dict[str | None, StoredMemory] = {}
     for memory in group:
         topic = memory.topic and memory.topic.casefold()
         by_topic[topic] = _joined(by_topic[topic], memory) if topic in by_topic else memory
@@ -276,22 +276,22 @@ def _merged(group: list[KnownMemory]) -> list[KnownMemory]:
     return [memory for memory in merged if memory is not loose]
 
 
-def _joined(one: KnownMemory, other: KnownMemory) -> KnownMemory:
+def _joined(one: StoredMemory, other: StoredMemory) -> StoredMemory:
     kept, gone = (one, other) if _life(one) >= _life(other) else (other, one)
     return _with_support_of(kept, gone)
 
 
-def end_of(memory: KnownMemory) -> datetime | None:
+def end_of(memory: StoredMemory) -> datetime | None:
     """Return when a memory expires or becomes history by itself, None if it never does."""
     ends = (memory.expires_at, memory.fact.over_from if memory.fact is not None else None)
     return min((end for end in ends if end is not None), default=None)
 
 
-def _life(memory: KnownMemory) -> datetime:
+def _life(memory: StoredMemory) -> datetime:
     return end_of(memory) or datetime.max.replace(tzinfo=UTC)
 
 
-def _with_support_of(memory: KnownMemory, other: KnownMemory) -> KnownMemory:
+def _with_support_of(memory: StoredMemory, other: StoredMemory) -> StoredMemory:
     support, said_at = memory.support + other.support, max(memory.said_at, other.said_at)
     fact = None if memory.fact is None else replace(memory.fact, support=support, said_at=said_at)
     return replace(memory, support=support, said_at=said_at, fact=fact)

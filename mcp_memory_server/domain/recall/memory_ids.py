@@ -1,6 +1,6 @@
 """Ids of memories as a reader meets and types them: whole, or by a beginning that only one of them has."""
 
-from mcp_memory_server.domain.recall.memories import Known, KnownMemory
+from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
 from mcp_memory_server.errors import InvalidRequestError
 
 SHORTEST_PREFIX = 8
@@ -9,12 +9,12 @@ WHOLE_ID = 12
 MOST_NAMED = 5
 
 
-def short_id(memory: KnownMemory) -> str:
+def short_id(memory: StoredMemory) -> str:
     """Return what names the memory on a page: for facts the beginning of their id, which is random from the start."""
     return memory.id if memory.fact is None else memory.id[:SHORTEST_PREFIX]
 
 
-def resolved_id(given: str, known: Known) -> str:
+def resolved_id(given: str, known: UserSnapshot) -> str:
     """Return the id that is meant: this one, or the only one that begins so; what names nothing is returned as it is.
 
     Raises:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from mcp_memory_server.domain.facts.essentials import Essential, essential_of
 from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.upcoming import LOOKED_AHEAD, REMINDED_FOR, days_near, end_of
-from mcp_memory_server.domain.recall.memories import Kind, Known, KnownMemory, current
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current
 from mcp_memory_server.domain.recall.ranking import worth
 
 T = TypeVar("T")
@@ -109,25 +109,25 @@ class Overview:
         )
 
 
-def overview_at(known: Known, now: datetime) -> Overview:
+def overview_at(known: UserSnapshot, now: datetime) -> Overview:
     """Return the overview of what is known, worked out now if there is none of today."""
     if not is_ready(known, now):
         known.overviews[:] = [overview_of(known.by_key, _day(now), known.repeated)]
     return known.overviews[0]
 
 
-def best_first(known: Known, now: datetime) -> list[KnownMemory]:
+def best_first(known: UserSnapshot, now: datetime) -> list[StoredMemory]:
     """Return the memories in the order in which they are worth knowing without a question, and no history."""
     overview = overview_at(known, now)
     return current((known.by_key[sk] for sk in overview.best() if sk not in overview.repeated), now)
 
 
-def is_ready(known: Known, now: datetime) -> bool:
+def is_ready(known: UserSnapshot, now: datetime) -> bool:
     """Tell whether there is an overview of today."""
     return bool(known.overviews) and known.overviews[0].as_of == _day(now)
 
 
-def overview_of(rows: Mapping[str, KnownMemory], as_of: datetime, repeated: frozenset[str] = frozenset()) -> Overview:
+def overview_of(rows: Mapping[str, StoredMemory], as_of: datetime, repeated: frozenset[str] = frozenset()) -> Overview:
     """Return the overview of these memories."""
     shelves: defaultdict[Shelf, list[Place]] = defaultdict(list)
     days, ends, changes = list[Day](), list[Moment](), list[Moment]()
@@ -147,7 +147,7 @@ def overview_of(rows: Mapping[str, KnownMemory], as_of: datetime, repeated: froz
     return Overview(as_of, shelves, days, ends, changes, topics, repeated)
 
 
-def updated(overview: Overview, gone: Mapping[str, KnownMemory], new: Mapping[str, KnownMemory]) -> Overview | None:
+def updated(overview: Overview, gone: Mapping[str, StoredMemory], new: Mapping[str, StoredMemory]) -> Overview | None:
     """Return the overview of these rows, after some have gone from it and some are new, in it or in their place.
 
     None if it has to be worked out anew: very much was changed, or something that spoke for others may have gone.
@@ -172,7 +172,7 @@ class _Draft:
         self._days, self._ends, self._changes = list(overview.days), list(overview.ends), list(overview.changes)
         self._topics = dict(overview.topics)
 
-    def put_in(self, sk: str, memory: KnownMemory) -> None:
+    def put_in(self, sk: str, memory: StoredMemory) -> None:
         traits = _traits(memory, self._as_of)
         if traits.shelf is not None:
             insort(self._shelf(traits.shelf), Place(worth(memory, self._as_of), sk))
@@ -185,7 +185,7 @@ class _Draft:
         if traits.changed is not None:
             insort(self._changes, Moment(traits.changed, sk))
 
-    def take_out(self, sk: str, memory: KnownMemory) -> None:
+    def take_out(self, sk: str, memory: StoredMemory) -> None:
         traits = _traits(memory, self._as_of)
         if traits.shelf is not None:
             _remove(self._shelf(traits.shelf), Place(worth(memory, self._as_of), sk))
@@ -217,7 +217,7 @@ def _remove(places: list[T], place: T) -> None:
         del places[index]
 
 
-def _traits(memory: KnownMemory, as_of: datetime) -> Traits:
+def _traits(memory: StoredMemory, as_of: datetime) -> Traits:
     fact = memory.fact
     if memory.kind in _NO_SHELF:
         ended = fact.valid_to if fact is not None and fact.standing is Standing.PAST else None

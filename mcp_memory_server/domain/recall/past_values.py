@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mcp_memory_server.domain.recall.documents import Match
-from mcp_memory_server.domain.recall.memories import Kind, KnownMemory, is_past
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, is_past
 
 
-def after_their_successors(matches: Sequence[Match], memories: Mapping[str, KnownMemory], now: datetime) -> list[Match]:
+def after_their_successors(
+    matches: Sequence[Match], memories: Mapping[str, StoredMemory], now: datetime
+) -> list[Match]:
     """Return the matches in their order, but past and possible values of a topic behind the first that holds now."""
     topics = [_topic(match, memories) for match in matches]
     over = [match.id in memories and _gives_way(memories[match.id], now) for match in matches]
@@ -26,10 +28,10 @@ def after_their_successors(matches: Sequence[Match], memories: Mapping[str, Know
     return ordered
 
 
-def _topic(match: Match, memories: Mapping[str, KnownMemory]) -> str:
+def _topic(match: Match, memories: Mapping[str, StoredMemory]) -> str:
     memory = memories.get(match.id)
     return (memory.topic or "").casefold() if memory else ""
 
 
-def _gives_way(memory: KnownMemory, now: datetime) -> bool:
+def _gives_way(memory: StoredMemory, now: datetime) -> bool:
     return memory.kind is Kind.CANDIDATE or is_past(memory, now)

@@ -3,7 +3,7 @@
 import math
 from datetime import datetime
 
-from mcp_memory_server.domain.recall.memories import USUAL_IMPORTANCE, Kind, KnownMemory, confidence, recency_of
+from mcp_memory_server.domain.recall.memories import USUAL_IMPORTANCE, Kind, StoredMemory, confidence, recency_of
 
 CONFIDENCE_WEIGHT = 0.4
 RECENCY_WEIGHT = 0.15
@@ -21,15 +21,15 @@ TURN_RECENCY_WEIGHT, TURN_IMPORTANCE_WEIGHT = 0.01, 0.1
 _ORDER_OF_KINDS = (Kind.PREFERENCE, Kind.FACT, Kind.FEEDBACK, Kind.PATTERN, Kind.SUMMARY, Kind.CANDIDATE, Kind.PAST)
 
 
-def worth(memory: KnownMemory, now: datetime) -> tuple[int, float, str]:
+def worth(memory: StoredMemory, now: datetime) -> tuple[int, float, str]:
     """Return what puts memories in the order in which they are worth knowing."""
-    return _ORDER_OF_KINDS.index(memory.kind), -standing(memory, now), memory.id
+    return _ORDER_OF_KINDS.index(memory.kind), -prior(memory, now), memory.id
 
 
-def standing(memory: KnownMemory, now: datetime) -> float:
+def prior(memory: StoredMemory, now: datetime) -> float:
     """Return how much a memory counts whatever the question: up to 1 and a little more for often repeated ones."""
     if memory.kind is Kind.TURN:
-        return standing_of_turn(memory.said_at, memory.importance, now)
+        return prior_of_turn(memory.said_at, memory.importance, now)
     fresh = recency_of(memory.said_at, now)
     faded = 1 - CONFIDENCE_WEIGHT * (1 - confidence(memory, now)) - RECENCY_WEIGHT * (1 - fresh)
     if memory.kind is Kind.CANDIDATE:
@@ -39,12 +39,12 @@ def standing(memory: KnownMemory, now: datetime) -> float:
     return faded * (1 + min(MOST_SUPPORT, SUPPORT_WEIGHT * math.log2(memory.support)))
 
 
-def standing_of_turn(said_at: datetime, importance: float, now: datetime) -> float:
+def prior_of_turn(said_at: datetime, importance: float, now: datetime) -> float:
     """Return how much a turn counts whatever the question."""
     faded = 1 - TURN_RECENCY_WEIGHT * (1 - recency_of(said_at, now))
     return faded * (1 + TURN_IMPORTANCE_WEIGHT * (importance - USUAL_IMPORTANCE))
 
 
-def liking(times_told: int) -> float:
+def usage_boost(times_returned: int) -> float:
     """Return the factor for a memory that was told so often."""
-    return 1 + min(MOST_ACCESS, ACCESS_WEIGHT * math.log2(1 + times_told))
+    return 1 + min(MOST_ACCESS, ACCESS_WEIGHT * math.log2(1 + times_returned))

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mcp_memory_server.domain.kernel.text import fingerprint, short_id
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
-from mcp_memory_server.domain.recall.memories import Kind, KnownMemory
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory
 from mcp_memory_server.domain.sessions.turns import Turn
 
 TURN_ID_PREFIX = "t-"
@@ -20,10 +20,10 @@ def turn_memory_id(session_id: str, turn_id: str) -> str:
     return TURN_ID_PREFIX + short_id(hashlib.sha256(f"{turn_id} {session_id}".encode()).digest())
 
 
-def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vectors: Vectors = NO_VECTORS) -> KnownMemory:
+def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vectors: Vectors = NO_VECTORS) -> StoredMemory:
     """Return the turn as a memory."""
     at = turn.at
-    return KnownMemory(
+    return StoredMemory(
         id=turn_memory_id(session_id, turn.id),
         kind=Kind.TURN,
         text=turn.content,
@@ -40,7 +40,7 @@ def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vectors:
     )
 
 
-def is_withheld(memory: KnownMemory, forgotten: Collection[str]) -> bool:
+def is_withheld(memory: StoredMemory, forgotten: Collection[str]) -> bool:
     """Tell whether what was said, or a sentence of it, was to be forgotten. Conversations keep it; recall does not."""
     if not forgotten:
         return False

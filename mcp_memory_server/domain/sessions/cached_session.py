@@ -20,7 +20,7 @@ class Appended:
 
 
 @dataclass(frozen=True)
-class SessionCopy:
+class CachedSession:
     """The turns at hand, oldest first, with what is counted and summed up of the whole session.
 
     ``tokens`` are those of the turns at hand, ``total_tokens`` those of every turn that there has been, ``count`` of
@@ -36,7 +36,7 @@ class SessionCopy:
 
 
 @dataclass(frozen=True)
-class NoCopy:
+class CacheMiss:
     """There is no copy that may be served. With the token one may be filled, if the session has settled."""
 
     token: str
@@ -51,7 +51,7 @@ class SharedState:
     version: int
 
 
-def within(limits: Limits, copy: SessionCopy) -> SessionCopy:
+def within(limits: Limits, copy: CachedSession) -> CachedSession:
     """Return the copy without the turns that make way, so that the rest keeps the limits."""
     gone = set(trimmed([Weight(turn.token_count, turn.importance) for turn in copy.turns], limits))
     if not gone:
@@ -61,7 +61,7 @@ def within(limits: Limits, copy: SessionCopy) -> SessionCopy:
     return replace(copy, turns=kept, tokens=sum(turn.token_count for turn in kept), gap=gap)
 
 
-def joined(copy: SessionCopy, more: Iterable[Turn]) -> SessionCopy:
+def joined(copy: CachedSession, more: Iterable[Turn]) -> CachedSession:
     """Return the copy with those of these turns that it lacks, counted."""
     known = {turn.id for turn in copy.turns}
     # What is older than a gap may be one that made way, and is counted already.

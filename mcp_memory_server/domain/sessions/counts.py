@@ -25,7 +25,7 @@ ABANDONED_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Mark:
+class Watermark:
     """Up to which turn a writer's turns are counted, and when that was written."""
 
     upto: str
@@ -39,7 +39,7 @@ class Counters:
     version: int = 0
     turns: int = 0
     tokens: int = 0
-    marks: Mapping[str, Mark] = field(default_factory=dict[str, Mark])
+    marks: Mapping[str, Watermark] = field(default_factory=dict[str, Watermark])
     partitions: int = 1
     ended_at: datetime | None = None
 
@@ -54,7 +54,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownCounts:
     """Writers of which the reader knows every turn that they have not counted, and these turns."""
 
     writers: frozenset[str] = frozenset()
@@ -101,6 +101,6 @@ def uncounted_after(counters: Counters, known: Collection[str] = ()) -> str | No
     return min((mark.upto for name, mark in counters.marks.items() if name not in known), default=None)
 
 
-def abandoned(counters: Counters, now: datetime, own: str | None) -> dict[str, Mark]:
+def abandoned(counters: Counters, now: datetime, own: str | None) -> dict[str, Watermark]:
     """Return the marks of writers that are gone."""
     return {name: mark for name, mark in counters.marks.items() if name != own and now - mark.at >= ABANDONED_AFTER}

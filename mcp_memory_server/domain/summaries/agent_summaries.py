@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from mcp_memory_server.domain.kernel.redaction import redacted_text
 from mcp_memory_server.domain.kernel.text import checked_text, one_line, shortened
 from mcp_memory_server.domain.language.sentences import LONGEST_SENTENCE, sentences
-from mcp_memory_server.domain.summaries.summary import Summary, mark_of
+from mcp_memory_server.domain.summaries.summary import Summary, watermark_of
 from mcp_memory_server.errors import InvalidRequestError
 
 AGENT = "agent"
@@ -58,7 +58,7 @@ def as_written(drafted: Summary, written: AgentSummary) -> Summary:
 
 def continued(written: Summary, later: Summary) -> Summary:
     """Return the summary of a session that went on after its agent had summed it up."""
-    questions = {mark_of(one): one for one in (*written.unresolved, *later.unresolved)}
+    questions = {watermark_of(one): one for one in (*written.unresolved, *later.unresolved)}
     return replace(
         later,
         since=written.since,

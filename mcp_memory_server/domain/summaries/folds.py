@@ -16,7 +16,7 @@ from mcp_memory_server.domain.summaries.summary import (
     Level,
     Sentiment,
     Summary,
-    mark_of,
+    watermark_of,
 )
 
 SESSION_BY_SESSION = timedelta(days=7)
@@ -57,7 +57,7 @@ def folded(level: Level, name: str, known: Summary | None, more: Sequence[Summar
     """Return what is known of a week, a month or all of the time, together with these summaries."""
     parts: list[Summary] = sorted([*more, *([] if known is None else [known])], key=lambda part: part.until)
     resolved = frozenset[str]().union(*(part.resolved for part in parts))
-    questions = [question for part in parts for question in part.unresolved if mark_of(question) not in resolved]
+    questions = [question for part in parts for question in part.unresolved if watermark_of(question) not in resolved]
     return Summary(
         level,
         name,
@@ -124,7 +124,7 @@ def _sentences(level: Level, known: Summary | None, more: Sequence[Summary]) -> 
 
 
 def _newest(told: Sequence[str], most: int) -> tuple[str, ...]:
-    each_once = {mark_of(one): one for one in reversed(told)}
+    each_once = {watermark_of(one): one for one in reversed(told)}
     return tuple(reversed(list(each_once.values())[:most]))
 
 

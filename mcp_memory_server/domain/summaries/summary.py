@@ -111,7 +111,7 @@ def session_summary(
         discussed=draft.discussed[:MOST_SENTENCES],
         preferences=draft.preferences[:MOST_PREFERENCES],
         unresolved=draft.unresolved[:MOST_QUESTIONS],
-        resolved=frozenset(map(mark_of, draft.answered)),
+        resolved=frozenset(map(watermark_of, draft.answered)),
         topics=dict.fromkeys(draft.topics[:MOST_TOPICS], 1),
         sentiment=draft.sentiment,
         turn_count=turn_count,
@@ -119,7 +119,7 @@ def session_summary(
     )
 
 
-def mark_of(question: str) -> str:
+def watermark_of(question: str) -> str:
     """Return what a question is recognised by when it is answered."""
     return fingerprint(question)
 
@@ -132,7 +132,7 @@ def open_questions(summaries: list[Summary]) -> list[str]:
     for summary in newest_first:
         for question in reversed(summary.unresolved):
             # An answer closes what was asked before it; asked again afterwards, the question is open again.
-            if mark_of(question) not in resolved | summary.resolved:
-                questions.setdefault(mark_of(question), question)
+            if watermark_of(question) not in resolved | summary.resolved:
+                questions.setdefault(watermark_of(question), question)
         resolved |= summary.resolved
     return list(questions.values())

@@ -22,14 +22,14 @@ from mcp_memory_server.domain.context.page_order import in_order
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.answers import check_budget
 from mcp_memory_server.domain.recall.cursors import Place, place_from
-from mcp_memory_server.domain.recall.memories import Kind, Known
+from mcp_memory_server.domain.recall.memories import Kind, UserSnapshot
 from mcp_memory_server.domain.recall.overview import Overview, is_ready, overview_at
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.services.kernel.embeddings import Embeddings
-from mcp_memory_server.services.kernel.user_memory_cache import KnownMemories
-from mcp_memory_server.services.recall.index_registry import SearchableMemories
+from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
+from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.summaries.handoffs import HandOffs
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class Context:
 
     def __init__(
         self,
-        known: KnownMemories,
-        searchable: SearchableMemories,
+        known: UserMemoryCache,
+        searchable: IndexRegistry,
         embeddings: Embeddings,
         load_session: Callable[[Scope], Awaitable["LoadedSession"]],
         handoffs: HandOffs,
@@ -75,7 +75,7 @@ class Context:
         self._handoffs = handoffs
         self._count = count
         self._now = now
-        self._pages: WeakKeyDictionary[Known, dict[object, ContextPage]] = WeakKeyDictionary()
+        self._pages: WeakKeyDictionary[UserSnapshot, dict[object, ContextPage]] = WeakKeyDictionary()
 
     async def load(
         self, scope: Scope, *, max_tokens: int = DEFAULT_PAGE_TOKENS, cursor: str | None = None
@@ -100,7 +100,7 @@ class Context:
             _Asked(max_tokens, start, now, scope.session_id), known, overview, handoff, relevant, session
         )
 
-    async def _page(self, known: Known, handoff: HandOff, max_tokens: int, start: Place) -> ContextPage:
+    async def _page(self, known: UserSnapshot, handoff: HandOff, max_tokens: int, start: Place) -> ContextPage:
         now = self._now()
         overview = await self._overview(known, now)
         # The page changes with what is known, with what is over, and, because what is unsure fades, with the hour.
@@ -110,7 +110,7 @@ class Context:
             pages[wanted] = self._written(_Asked(max_tokens, start, now), known, overview, handoff)
         return pages[wanted]
 
-    async def _overview(self, known: Known, now: datetime) -> Overview:
+    async def _overview(self, known: UserSnapshot, now: datetime) -> Overview:
         if len(known.by_key) < SORTED_IN_A_THREAD or is_ready(known, now):
             return overview_at(known, now)
         return await asyncio.to_thread(overview_at, known, now)
@@ -118,7 +118,7 @@ class Context:
     def _written(
         self,
         asked: _Asked,
-        known: Known,
+        known: UserSnapshot,
         overview: Overview,
         handoff: HandOff,
         relevant: Sequence[str] = (),
@@ -152,7 +152,7 @@ class Context:
             return RunningSession(missing=("the turns of this conversation could not be read",))
         return RunningSession(loaded.turns, loaded.turn_count, loaded.summary, loaded.missing)
 
-    async def _relevant(self, scope: Scope, known: Known, session: RunningSession, now: datetime) -> list[str]:
+    async def _relevant(self, scope: Scope, known: UserSnapshot, session: RunningSession, now: datetime) -> list[str]:
         """Return the sort keys of what has to do with what is being talked about, the closest first."""
         said = [turn.content[:LONGEST_CONSIDERED] for turn in session.turns if turn.role is Role.USER]
         if not said or not known.by_key:
@@ -164,7 +164,7 @@ class Context:
             [(topic, vectors)],
             asked_at=now,
             limit=MOST_RELEVANT,
-            times_told={},
+            times_returned={},
             only=lambda user: user.known.by_key.keys(),
         )
         # Summaries are told by the hand-off, in fewer words.

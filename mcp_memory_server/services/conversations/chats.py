@@ -20,7 +20,7 @@ from mcp_memory_server.schema.chat_records import (
     last_chat_id,
     no_chat_body,
 )
-from mcp_memory_server.services.kernel.retries import operation_of, until_it_holds
+from mcp_memory_server.services.kernel.retries import operation_of, retry_on_conflict
 
 DEFAULT_CHATS = 20
 RECENT = 20
@@ -100,7 +100,7 @@ class Chats:
             return chat, [_begin(scope, chat, place, operation), *writes]
 
         change = _Change(agent, operation, BEGUN_BY, decide, operation_id is not None)
-        return await until_it_holds(lambda: self._make(scope, change))
+        return await retry_on_conflict(lambda: self._make(scope, change))
 
     async def delete(self, scope: Scope, agent: str, *, operation_id: str | None = None) -> Chat:
         """End the active chat and return it as history, with the time of its deletion.
@@ -120,7 +120,7 @@ class Chats:
             return chat, [empty, _end(scope, chat, place, operation)]
 
         change = _Change(agent, operation, ENDED_BY, decide, operation_id is not None)
-        return await until_it_holds(lambda: self._make(scope, change))
+        return await retry_on_conflict(lambda: self._make(scope, change))
 
     async def set_agent_version(
         self, scope: Scope, chat_id: str, version: str, *, operation_id: str | None = None
@@ -132,7 +132,7 @@ class Chats:
         """
         check_id("agent_version", version)
         operation = operation_of(operation_id, "agent version", chat_id, version)
-        return await until_it_holds(lambda: self._set_agent_version(scope, chat_id, version, operation))
+        return await retry_on_conflict(lambda: self._set_agent_version(scope, chat_id, version, operation))
 
     async def active(self, scope: Scope, agent: str) -> Chat | None:
         """Return the active chat with the agent, None if there is none."""

@@ -22,11 +22,11 @@ from mcp_memory_server.domain.summaries.agent_summaries import AgentSummary
 from mcp_memory_server.errors import CacheUnavailableError, InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.schema.turn_records import session_partition
-from mcp_memory_server.services.kernel.retries import until_it_holds
-from mcp_memory_server.services.sessions.outbox_worker import Delivery
-from mcp_memory_server.services.sessions.session_reader import LoadedSession, SessionsAtHand
+from mcp_memory_server.services.kernel.retries import retry_on_conflict
+from mcp_memory_server.services.sessions.outbox_worker import OutboxWorker
+from mcp_memory_server.services.sessions.session_reader import LoadedSession, SessionReader
 from mcp_memory_server.services.sessions.session_stores import SessionStores
-from mcp_memory_server.services.sessions.turn_sequencer import Addition, Placed, Placement
+from mcp_memory_server.services.sessions.turn_sequencer import PendingTurn, SequencedTurn, TurnSequencer
 from mcp_memory_server.services.summaries.finalizer_worker import Caretaker
 
 MOST_TURNS = 500
@@ -73,18 +73,18 @@ class Conversations:
     def __init__(
         self,
         stores: SessionStores,
-        at_hand: SessionsAtHand,
-        placement: Placement,
-        delivery: Delivery,
+        reader: SessionReader,
+        sequencer: TurnSequencer,
+        outbox_worker: OutboxWorker,
         count: TokenCounter,
         *,
         care: Caretaker,
         acknowledge: Acknowledge = Acknowledge.TABLE,
     ) -> None:
         self._stores = stores
-        self._at_hand = at_hand
-        self._placement = placement
-        self._delivery = delivery
+        self._reader = reader
+        self._sequencer = sequencer
+        self._outbox_worker = outbox_worker
         self._count = count
         self._care = care
         self._acknowledge = acknowledge
@@ -102,9 +102,9 @@ class Conversations:
         check_operation_id(operation_id)
         session_partition(scope)  # refuses a scope that names no session
         new, redacted = _redacted(new)
-        addition = Addition(scope, self._kept(new), operation_id or uuid4().hex, tier, operation_id is not None)
+        pending = PendingTurn(scope, self._kept(new), operation_id or uuid4().hex, tier, operation_id is not None)
         # Again in the unlikely case that two writers chose the same id.
-        appended = await until_it_holds(lambda: self._append(addition))
+        appended = await retry_on_conflict(lambda: self._append(pending))
         return replace(appended, redacted=redacted)
 
     async def transcribe(
@@ -147,9 +147,9 @@ class Conversations:
         """
         session_partition(scope)
         if turns is None:
-            return await self._at_hand.load(scope, view=view, tier=tier)
+            return await self._reader.load(scope, view=view, tier=tier)
         _check_limit(turns)
-        return await self._at_hand.last(scope, turns, view)
+        return await self._reader.last(scope, turns, view)
 
     async def before(self, scope: Scope, cursor: str, *, turns: int = 20, view: View = View.CONTEXT) -> LoadedSession:
         """Return the turns before a cursor, oldest first, and the cursor that leads further back.
@@ -157,7 +157,7 @@ class Conversations:
         New turns do not disturb it: a cursor is a place in the conversation.
         """
         _check_limit(turns)
-        return await self._at_hand.before(scope, cursor, turns, view)
+        return await self._reader.before(scope, cursor, turns, view)
 
     async def end(
         self,
@@ -174,11 +174,11 @@ class Conversations:
         """
         check_operation_id(operation_id)
         written = AgentSummary(summary, tuple(open_questions)) if summary is not None or open_questions else None
-        loaded = await self._at_hand.load(scope)
+        loaded = await self._reader.load(scope)
         ended_at = max([self._stores.now(), *(turn.at for turn in loaded.turns)])
         await self._stores.stored.end(scope, ended_at, operation_id or uuid4().hex)
         await self._care.ended(scope, loaded, ended_at, written)
-        if self._stores.copies is not None and not self._stores.trust.is_away:
+        if self._stores.copies is not None and not self._stores.trust.is_disconnected:
             with suppress(CacheUnavailableError):  # it expires by itself, and is right until then
                 await self._stores.copies.drop(scope)
         return EndedSession(ended_at, loaded.turn_count, loaded.token_count)
@@ -194,35 +194,35 @@ class Conversations:
         weight = importance(new.role, new.content) if new.importance is None else new.importance
         return kept_as(new, ulid_after(None, new.said_at or self._stores.now()), tokens=tokens, importance=weight)
 
-    async def _append(self, addition: Addition) -> AppendedTurn:
-        straight = self._acknowledge is Acknowledge.TABLE and not self._delivery.holds(addition.scope)
-        placed = await self._placement.place(addition, enqueue=self._stores.outbox_is_in_copies and not straight)
-        turn, repeated = placed.addition.turn, placed.repeated
-        self._care.appended(addition.scope, addition.tier, trims=placed.trims)
-        if straight and self._placement.may_be_stored(placed) and await self._stored(placed):
+    async def _append(self, pending: PendingTurn) -> AppendedTurn:
+        straight = self._acknowledge is Acknowledge.TABLE and not self._outbox_worker.holds(pending.scope)
+        placed = await self._sequencer.place(pending, enqueue=self._stores.outbox_is_in_cache and not straight)
+        turn, repeated = placed.pending.turn, placed.repeated
+        self._care.appended(pending.scope, pending.tier, trims=placed.trims)
+        if straight and self._sequencer.may_be_stored(placed) and await self._stored(placed):
             return AppendedTurn(turn, repeated)
         await self._queue(placed)
         return AppendedTurn(turn, repeated, pending=True)
 
-    async def _stored(self, placed: Placed) -> bool:
+    async def _stored(self, placed: SequencedTurn) -> bool:
         """Write the turn to the table; tell whether it surely is there, and no copy misses it."""
-        addition = placed.addition
+        pending = placed.pending
         try:
-            await self._stores.patience.ask(
+            await self._stores.timeout.ask(
                 lambda: self._stores.stored.put(
-                    addition.scope, addition.turn, addition.operation_id, again=placed.repeated
+                    pending.scope, pending.turn, pending.operation_id, again=placed.repeated
                 )
             )
         except UnavailableError:
             if self._stores.outbox is None:
                 raise
             return False
-        return await self._placement.is_known(placed)
+        return await self._sequencer.is_known(placed)
 
-    async def _queue(self, placed: Placed) -> None:
-        addition = placed.addition
-        queued = QueuedTurn(addition.scope, addition.turn, addition.operation_id, self._stores.now())
-        await self._delivery.queue(queued, is_there=placed.is_queued)
+    async def _queue(self, placed: SequencedTurn) -> None:
+        pending = placed.pending
+        queued = QueuedTurn(pending.scope, pending.turn, pending.operation_id, self._stores.now())
+        await self._outbox_worker.queue(queued, is_there=placed.is_queued)
 
 
 def _redacted(new: NewTurn) -> tuple[NewTurn, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mcp_memory_server.domain.kernel.items import Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.memories import KnownMemory
+from mcp_memory_server.domain.recall.memories import StoredMemory
 from mcp_memory_server.domain.recall.turn_memories import from_turn
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.errors import MemoryServerError
@@ -61,7 +61,7 @@ class FoundTurn:
     """A turn as a memory, with where it lies. What ``lacks_an_entry`` is not in a vector index yet."""
 
     place: TurnPlace
-    memory: KnownMemory
+    memory: StoredMemory
     version: int
     lacks_an_entry: bool = False
 
@@ -130,12 +130,12 @@ class PastTurns:
 
     async def at(
         self, scope: Scope, places: Collection[TurnPlace], *, with_vectors: bool = True
-    ) -> Mapping[TurnPlace, KnownMemory]:
+    ) -> Mapping[TurnPlace, StoredMemory]:
         """Return the turns that still lie in these places."""
         sessions = {place.session_id: place.session(scope) for place in places}
         keys = {turn_key(sessions[place.session_id], place.turn_id, place.partition): place for place in places}
         items = await self._table.get_many(keys, attributes=_READ if with_vectors else _TOLD)
-        found: dict[TurnPlace, KnownMemory] = {}
+        found: dict[TurnPlace, StoredMemory] = {}
         for key, item in items.items():
             for turn in await self._found(sessions[keys[key].session_id], item, keys[key].partition):
                 found[turn.place] = turn.memory

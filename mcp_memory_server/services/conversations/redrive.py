@@ -7,7 +7,7 @@ from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLette
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError, UnavailableError
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.services.sessions.session_stores import SessionStores
-from mcp_memory_server.services.sessions.turn_sequencer import RECENT, Addition, Placement
+from mcp_memory_server.services.sessions.turn_sequencer import RECENT, PendingTurn, TurnSequencer
 
 TAKEN_AT_ONCE = 10
 
@@ -23,9 +23,9 @@ class Redriven:
 class Redrive:
     """Looks through the dead letters and replays them. Twice is harmless: a turn is recognised by its operation."""
 
-    def __init__(self, stores: SessionStores, placement: Placement, dead_letters: DeadLetters | None) -> None:
+    def __init__(self, stores: SessionStores, sequencer: TurnSequencer, dead_letters: DeadLetters | None) -> None:
         self._stores = stores
-        self._placement = placement
+        self._sequencer = sequencer
         self._dead_letters = dead_letters
 
     async def count(self) -> int:
@@ -75,7 +75,7 @@ class Redrive:
         known = await self._stores.stored.recent(queued.scope, RECENT)
         if known.get(queued.operation_id, queued.turn.id) == queued.turn.id:
             await self._stores.stored.put(queued.scope, queued.turn, queued.operation_id, again=True)
-            if not await self._placement.note(Addition(queued.scope, queued.turn, queued.operation_id)):
+            if not await self._sequencer.note(PendingTurn(queued.scope, queued.turn, queued.operation_id)):
                 raise UnavailableError("the session memory cannot be reached; redrive again in a few seconds")
 
     def _letters(self) -> DeadLetters:

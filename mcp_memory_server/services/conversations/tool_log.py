@@ -12,7 +12,7 @@ from mcp_memory_server.domain.kernel.ulids import ulid_after
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.tool_records import tool_call_from, tool_call_put
-from mcp_memory_server.services.kernel.write_behind import DRAIN_SECONDS, WritesBehind
+from mcp_memory_server.services.kernel.write_behind import DRAIN_SECONDS, WriteBehindQueue
 
 DEFAULT_CALLS = 50
 MOST_WAITING = 1000
@@ -28,7 +28,7 @@ class ToolLog:
     def __init__(self, table: ItemTable, now: Callable[[], datetime], *, most_waiting: int = MOST_WAITING) -> None:
         self._table = table
         self._now = now
-        self._behind = WritesBehind(table, most_waiting)
+        self._behind = WriteBehindQueue(table, most_waiting)
         self._lock = Lock()
         self._last_id: str | None = None
 

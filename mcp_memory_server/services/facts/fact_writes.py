@@ -10,7 +10,7 @@ from mcp_memory_server.domain.facts.fact import INSTANT, Fact, Source, Standing,
 from mcp_memory_server.domain.facts.learning import Change, Learning, learn
 from mcp_memory_server.domain.kernel.items import MAX_WRITES_AT_ONCE, Delete, Item, Put, Write
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.memories import Known, is_alive
+from mcp_memory_server.domain.recall.memories import UserSnapshot, is_alive
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import OUTCOME, fact_from, listed_fact_body
@@ -72,7 +72,7 @@ class Surroundings:
         return {fact: found[sk] for sk, fact in stored.items() if sk in found}
 
 
-def surroundings(known: Known, statement: Statement, named: Collection[str], now: datetime) -> Surroundings:
+def surroundings(known: UserSnapshot, statement: Statement, named: Collection[str], now: datetime) -> Surroundings:
     """Return what says the same as the statement, what stands under the same topic, and what it names."""
     own = statement.fingerprint
     same = {keys.fact_place(own), keys.possible_fact_place(own)}
@@ -92,7 +92,7 @@ def surroundings(known: Known, statement: Statement, named: Collection[str], now
     )
 
 
-def _last_version(known: Known, statement: Statement, same: Collection[str]) -> Fact | None:
+def _last_version(known: UserSnapshot, statement: Statement, same: Collection[str]) -> Fact | None:
     """Return the same statement as it held last; it only matters for what does not bring it back by itself."""
     if statement.source is not Source.INFERRED and statement.said_at is None:
         return None
@@ -116,14 +116,14 @@ def put_of(scope: Scope, learning: Learning, items: Mapping[Fact, Item]) -> Put:
 
 
 def writes_beside(
-    scope: Scope, put: Put, changes: Sequence[Change], items: Mapping[Fact, Item], known: Known
+    scope: Scope, put: Put, changes: Sequence[Change], items: Mapping[Fact, Item], known: UserSnapshot
 ) -> list[Write]:
     """Return what is written beside the fact, each item once and not where the fact itself is put."""
     by_key = {items[change.before].key: writes_of(scope, change, items[change.before], known) for change in changes}
     return [write for writes in by_key.values() for write in writes if write.key != put.key]
 
 
-def writes_of(scope: Scope, change: Change, item: Item, known: Known) -> list[Write]:
+def writes_of(scope: Scope, change: Change, item: Item, known: UserSnapshot) -> list[Write]:
     """Return what is written for one change: history lies beside what holds, under the moment of its end."""
     after = change.after
     if after is None:

@@ -27,7 +27,7 @@ from mcp_memory_server.domain.kernel.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import (
     Kind,
-    Known,
+    UserSnapshot,
     alive,
     current,
     from_fact,
@@ -39,7 +39,7 @@ from mcp_memory_server.errors import ConflictError, InvalidRequestError, NotFoun
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import fact_from, outcome_from, tombstone_from
-from mcp_memory_server.schema.stamps import raise_stamp
+from mcp_memory_server.schema.user_versions import bump_version
 from mcp_memory_server.services.facts.fact_writes import (
     MOST_BESIDE,
     MOST_TOGETHER,
@@ -49,10 +49,10 @@ from mcp_memory_server.services.facts.fact_writes import (
     writes_of,
 )
 from mcp_memory_server.services.facts.history import all_versions
-from mcp_memory_server.services.facts.related_facts import TOPIC, FactsAround
+from mcp_memory_server.services.facts.related_facts import TOPIC, RelatedFacts
 from mcp_memory_server.services.kernel.embeddings import Embeddings
-from mcp_memory_server.services.kernel.retries import operation_of, until_it_holds
-from mcp_memory_server.services.kernel.user_memory_cache import KnownMemories
+from mcp_memory_server.services.kernel.retries import operation_of, retry_on_conflict
+from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 
 MOST_REPLACED = 50
 
@@ -76,13 +76,13 @@ class Facts:
     """What is known about a user."""
 
     def __init__(
-        self, table: ItemTable, known: KnownMemories, embeddings: Embeddings, now: Callable[[], datetime]
+        self, table: ItemTable, known: UserMemoryCache, embeddings: Embeddings, now: Callable[[], datetime]
     ) -> None:
         self._table = table
         self._known = known
         self._embeddings = embeddings
         self._now = now
-        self._around = FactsAround(table, known)
+        self._around = RelatedFacts(table, known)
         self._learning: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
     async def learn(
@@ -115,7 +115,7 @@ class Facts:
                 return learned
         async with self._one_at_a_time(scope):
             attempts = count()
-            return await until_it_holds(lambda: self._learn(scope, statement, named, operation, next(attempts)))
+            return await retry_on_conflict(lambda: self._learn(scope, statement, named, operation, next(attempts)))
 
     async def end(self, scope: Scope, fact_id: str, until: date | None = None) -> Fact:
         """Note that a fact is true no longer, or only up to and including a day, and return it. It stays as history.
@@ -126,7 +126,7 @@ class Facts:
         """
         async with self._one_at_a_time(scope):
             attempts = count()
-            return await until_it_holds(lambda: self._end(scope, fact_id, until, next(attempts)))
+            return await retry_on_conflict(lambda: self._end(scope, fact_id, until, next(attempts)))
 
     async def get(self, scope: Scope, fact_id: str) -> Fact:
         """Return the fact with this id: current, only possible, or else as history.
@@ -184,7 +184,7 @@ class Facts:
         held = [known.by_key[sk] for sk in true_then(facts, moment)]
         return [memory.fact for memory in without_repetitions(held) if memory.fact]
 
-    def _in_order(self, known: Known, sort_keys: Iterable[str]) -> list[Fact]:
+    def _in_order(self, known: UserSnapshot, sort_keys: Iterable[str]) -> list[Fact]:
         rows = alive((known.by_key[sk] for sk in sort_keys), self._now())
         facts = [row.fact for row in rows if row.fact is not None and row.fact.standing is not Standing.CANDIDATE]
         return sorted(facts, key=lambda fact: (fact.valid_from, fact.standing is Standing.CURRENT, fact.id))
@@ -201,7 +201,7 @@ class Facts:
         learning = learn(statement, self._now())
         fact, own = await self._embedded(put_of(scope, learning, {}), learning.fact), statement.fingerprint
         absent = (keys.possible_fact_key(scope, own), keys.tombstone_key(scope, own))
-        writes = [raise_stamp(scope, fact.key), fact, *(Delete(key, expected_version=0) for key in absent)]
+        writes = [bump_version(scope, fact.key), fact, *(Delete(key, expected_version=0) for key in absent)]
         await self._table.write(writes, operation_id=operation)
         return Learned(learning.outcome, learning.fact)
 
@@ -234,7 +234,7 @@ class Facts:
     async def _write(
         self,
         scope: Scope,
-        known: Known,
+        known: UserSnapshot,
         learning: Learning,
         items: Mapping[Fact, Item],
         tombstone: Item | None,
@@ -248,23 +248,23 @@ class Facts:
         beside, rest = learning.changes[:MOST_BESIDE], learning.changes[MOST_BESIDE:]
         writes = [put, *writes_beside(scope, put, beside, items, known)]
         changed = [*(write.key for write in writes), *([] if tombstone is None else [mark])]
-        stamp = raise_stamp(scope, *changed, expected_version=guard)
+        stamp = bump_version(scope, *changed, expected_version=guard)
         await self._table.write([stamp, lifting, *writes], operation_id=operation)
         self._around.note_own_write(scope, learning.fact.topic, put.key)
         keys_of = {change: items[change.before].key for change in rest}
         for start in range(0, len(rest), MOST_TOGETHER):
             some = rest[start : start + MOST_TOGETHER]
-            await until_it_holds(partial(self._make_way, scope, known, some, keys_of))
+            await retry_on_conflict(partial(self._make_way, scope, known, some, keys_of))
 
     async def _make_way(
-        self, scope: Scope, known: Known, changes: Sequence[Change], keys_of: Mapping[Change, Key]
+        self, scope: Scope, known: UserSnapshot, changes: Sequence[Change], keys_of: Mapping[Change, Key]
     ) -> None:
         """Turn into history what had no room beside the fact. What somebody else has changed since stays so."""
         found = await self._table.get_many([keys_of[change] for change in changes])
         stored = [(change, found[key]) for change in changes if (key := keys_of[change]) in found]
         writes = [write for change, item in stored for write in writes_of(scope, change, item, known)]
         if writes:
-            await self._table.write([raise_stamp(scope, *(write.key for write in writes)), *writes])
+            await self._table.write([bump_version(scope, *(write.key for write in writes)), *writes])
 
     async def _end(self, scope: Scope, fact_id: str, until: date | None, attempt: int) -> Fact:
         known, _ = await self._around.of(scope, None, [fact_id], attempt)
@@ -289,7 +289,7 @@ class Facts:
             for write in writes_of(scope, change, item, known)
         ]
         if writes:
-            await self._table.write([raise_stamp(scope, *(write.key for write in writes)), *writes])
+            await self._table.write([bump_version(scope, *(write.key for write in writes)), *writes])
         return changes[0].after or fact
 
     async def _items(self, scope: Scope, sort_keys: Collection[str]) -> Mapping[str, Item]:
@@ -300,7 +300,7 @@ class Facts:
             key.sk: item for key, item in (await self._table.get_many([Key(partition, sk) for sk in sort_keys])).items()
         }
 
-    async def _tombstone(self, scope: Scope, known: Known, statement: Statement) -> Item | None:
+    async def _tombstone(self, scope: Scope, known: UserSnapshot, statement: Statement) -> Item | None:
         if statement.fingerprint not in known.forgotten:
             return None
         return await self._table.get(keys.tombstone_key(scope, statement.fingerprint))
@@ -331,7 +331,7 @@ def _checked_names(statement: Statement, replaces: str | Sequence[str] | None) -
 
 
 def _resolved(
-    known: Known, statement: Statement, named: Sequence[str], now: datetime
+    known: UserSnapshot, statement: Statement, named: Sequence[str], now: datetime
 ) -> tuple[Statement, list[str], list[str]]:
     """Return the statement under its topic as it is written already, the sort keys that it names, and unknown ids."""
     under_topic = known.by_topic.get((statement.topic or "").casefold(), frozenset[str]())

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from mcp_memory_server.domain.recall.memories import Known
+from mcp_memory_server.domain.recall.memories import UserSnapshot
 from mcp_memory_server.schema.keys import legacy_place_of
 
 
-def earlier_versions(known: Known, sort_keys: Iterable[str]) -> set[str]:
+def earlier_versions(known: UserSnapshot, sort_keys: Iterable[str]) -> set[str]:
     """Return the sort keys of what these facts took the place of, and so on back to the first."""
     superseded: defaultdict[str, set[str]] = defaultdict(set)
     for sk, memory in known.by_key.items():
@@ -28,7 +28,7 @@ def earlier_versions(known: Known, sort_keys: Iterable[str]) -> set[str]:
     return found
 
 
-def all_versions(known: Known, sort_keys: Iterable[str]) -> set[str]:
+def all_versions(known: UserSnapshot, sort_keys: Iterable[str]) -> set[str]:
     """Return the sort keys of these facts, of what took their place, and of what all of them took the place of."""
     by_statement: defaultdict[str, set[str]] = defaultdict(set)
     for sk, memory in known.by_key.items():

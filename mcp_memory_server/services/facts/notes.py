@@ -10,7 +10,7 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import note_body, note_from
-from mcp_memory_server.schema.stamps import raise_stamp
+from mcp_memory_server.schema.user_versions import bump_version
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.retries import operation_of
 
@@ -34,7 +34,7 @@ class Notes:
         note = Note(operation, kind, text, now, expiry(kind, now), scope.session_id)
         body = {**note_body(note), **await self._embeddings.beside(note.text)}
         put = Put(keys.note_key(scope, kind, note.id), body, expires_at=note.expires_at)
-        await self._table.write([put, raise_stamp(scope, put.key)], operation_id=operation)
+        await self._table.write([put, bump_version(scope, put.key)], operation_id=operation)
         return note
 
     async def all(self, scope: Scope, kind: NoteKind | None = None) -> list[Note]:

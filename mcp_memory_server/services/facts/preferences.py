@@ -13,9 +13,9 @@ from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import preference_body, preference_from
-from mcp_memory_server.schema.stamps import raise_stamp
+from mcp_memory_server.schema.user_versions import bump_version
 from mcp_memory_server.services.kernel.embeddings import Embeddings
-from mcp_memory_server.services.kernel.retries import operation_of, until_it_holds
+from mcp_memory_server.services.kernel.retries import operation_of, retry_on_conflict
 
 
 class Preferences:
@@ -37,7 +37,7 @@ class Preferences:
         refuse_credentials("preference", value, name=key)
         wanted = Preference(key, value, set_by, self._now())
         operation = operation_of(operation_id, "preference", key, value, set_by)
-        return await until_it_holds(lambda: self._set(scope, wanted, operation))
+        return await retry_on_conflict(lambda: self._set(scope, wanted, operation))
 
     async def all(self, scope: Scope) -> list[Preference]:
         """Return all preferences of the user, in the order of their keys, with one query."""
@@ -62,7 +62,7 @@ class Preferences:
             body |= await self._embeddings.beside(from_preference(wanted).searched_text)
             put = Put(key, body, expected_version=item.version if item is not None and item.key == key else 0)
             removals = [Delete(one.key, one.version) for one in items if one.key != key][: MAX_WRITES_AT_ONCE - 2]
-            stamp = raise_stamp(scope, key, *(removal.key for removal in removals))
+            stamp = bump_version(scope, key, *(removal.key for removal in removals))
             await self._table.write([put, stamp, *removals], operation_id=operation)
         return change
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from mcp_memory_server.domain.facts.fact import Source, Statement
 from mcp_memory_server.domain.kernel.items import Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.memories import Known
+from mcp_memory_server.domain.recall.memories import UserSnapshot
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import fact_from
 from mcp_memory_server.services.facts.fact_writes import MOST_COMPARED
-from mcp_memory_server.services.kernel.user_memory_cache import KnownMemories
+from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 
 TOPIC = "topic"
 """What a statement replaces if it gives the one value of its topic: whatever is current there."""
@@ -22,10 +22,10 @@ LONGEST_ID = 64
 ATTEMPTS_BY_INDEX = 3
 
 
-class FactsAround:
+class RelatedFacts:
     """Reads what is known of a user; of one whom the process has not seen yet, only what a statement may touch."""
 
-    def __init__(self, table: ItemTable, known: KnownMemories) -> None:
+    def __init__(self, table: ItemTable, known: UserMemoryCache) -> None:
         self._table = table
         self._known = known
         self._own: OrderedDict[str, deque[Key]] = OrderedDict()
@@ -42,7 +42,7 @@ class FactsAround:
 
     async def of(
         self, scope: Scope, statement: Statement | None, named: Sequence[str], attempt: int = 0
-    ) -> tuple[Known, int]:
+    ) -> tuple[UserSnapshot, int]:
         """Return what has to be known for the statement and the named facts, and the version of the user's stamp.
 
         What is found by the index may lack what another process wrote a moment ago: then both facts are current.
@@ -56,7 +56,7 @@ class FactsAround:
 
     async def _only_around(
         self, scope: Scope, statement: Statement | None, ids: Sequence[str]
-    ) -> tuple[Known, int, bool] | None:
+    ) -> tuple[UserSnapshot, int, bool] | None:
         """Return what is around, and whether there is more under the topic; None if something named is elsewhere."""
         if any(len(one) > LONGEST_ID for one in ids):
             return None
@@ -94,7 +94,7 @@ class FactsAround:
     async def _has_legacy(self, scope: Scope) -> bool:
         partition = keys.user_partition(scope.user_id)
         queries = (
-            self._table.query(partition, between=stretch, limit=1, attributes=()) for stretch in keys.LEGACY_STRETCHES
+            self._table.query(partition, between=stretch, limit=1, attributes=()) for stretch in keys.LEGACY_KEY_RANGES
         )
         return any(page.items for page in await asyncio.gather(*queries))
 

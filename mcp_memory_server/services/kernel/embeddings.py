@@ -53,7 +53,7 @@ class Embeddings:
     def prepare(self) -> None:
         """Begin to load the models, and return at once."""
         for model in (self._embedder, self._fine):
-            if model is not None and not model.is_at_hand:
+            if model is not None and not model.is_loaded:
                 model.prepare()
 
     async def beside(self, text: str, *, with_fine: bool = True) -> dict[str, Value]:
@@ -135,7 +135,7 @@ async def _at_once(model: Embedder | None, text: str) -> bytes | None:
     """Return the vector of a text, None if it would take time: then it is made in the background."""
     if model is None:
         return None
-    if not model.is_at_hand:
+    if not model.is_loaded:
         model.prepare()
         return None
     try:

@@ -28,7 +28,7 @@ def operation_of(operation_id: str | None, *content: str) -> str:
     return hashlib.sha256("\n".join((operation_id, *content)).encode()).hexdigest()[:32]
 
 
-async def until_it_holds(attempt: Callable[[], Awaitable[R]]) -> R:
+async def retry_on_conflict(attempt: Callable[[], Awaitable[R]]) -> R:
     """Run the attempt until no other writer was in its way, with a growing, random wait in between.
 
     Raises:

@@ -13,8 +13,8 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS
 from mcp_memory_server.domain.recall.memories import (
     Earlier,
-    Known,
-    KnownMemory,
+    StoredMemory,
+    UserSnapshot,
     by_topic,
     by_topic_after,
     from_fact,
@@ -29,16 +29,16 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.embeddings import NO_MODELS, Models, embedding_from
 from mcp_memory_server.schema.records import fact_from, forgotten_turn_from, note_from, preference_from, tombstone_from
-from mcp_memory_server.schema.stamps import (
-    MemoriesChanged,
-    Stamp,
-    TalkGoesOn,
-    changes_since,
-    stamp_from,
-    talks_since,
-    talks_told,
-)
 from mcp_memory_server.schema.summary_records import summary_from
+from mcp_memory_server.schema.user_versions import (
+    MemoriesChanged,
+    SessionActivity,
+    UserVersion,
+    activity_count,
+    activity_since,
+    changes_since,
+    version_from,
+)
 
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
@@ -52,21 +52,21 @@ READ_IN_A_THREAD = 1_000
 """More items than this are not made into memories on the event loop, where everybody else would wait for it."""
 
 
-class Talks:
+class ActivityLog:
     """What was announced about a user's sessions, until somebody takes it who follows them. Used from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._announced: list[TalkGoesOn] = []
+        self._announced: list[SessionActivity] = []
         self._are_lost = True
 
-    def add(self, announced: Sequence[TalkGoesOn], *, are_lost: bool) -> None:
+    def add(self, announced: Sequence[SessionActivity], *, are_lost: bool) -> None:
         """Note what was announced, and whether there was more of which nobody knows."""
         with self._lock:
             self._announced += announced
             self._are_lost = self._are_lost or are_lost
 
-    def take(self) -> tuple[list[TalkGoesOn], bool]:
+    def take(self) -> tuple[list[SessionActivity], bool]:
         """Return what was announced since this was last asked, and whether some of it may be lost."""
         with self._lock:
             taken = self._announced, self._are_lost
@@ -77,7 +77,7 @@ class Talks:
         return bool(self._announced) or self._are_lost
 
 
-class KnownMemories:
+class UserMemoryCache:
     """The memories of the users seen last. Shared by the services that read, from any event loop."""
 
     def __init__(self, table: ItemTable, models: Models = NO_MODELS, *, near: ItemTable | None = None) -> None:
@@ -90,17 +90,17 @@ class KnownMemories:
         self._table = table
         self._near = near or table
         self._models = models
-        self._kept: OrderedDict[str, tuple[Known, Talks]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[UserSnapshot, ActivityLog]] = OrderedDict()
         self._memories_kept = 0
         self._own_writes: Counter[str] = Counter()
         self._serials = itertools.count(1)
         self._lock = Lock()
 
-    async def of(self, scope: Scope) -> Known:
+    async def of(self, scope: Scope) -> UserSnapshot:
         """Return everything that is known of the user now: what was acknowledged anywhere before this call is in it."""
-        return (await self.with_talks(scope))[0]
+        return (await self.with_activity(scope))[0]
 
-    async def with_talks(self, scope: Scope) -> tuple[Known, Talks]:
+    async def with_activity(self, scope: Scope) -> tuple[UserSnapshot, ActivityLog]:
         """Return what is known, and what was announced about the user's sessions since they were first looked at."""
         kept, _ = await self._brought_up(scope, self._near)
         return kept
@@ -110,11 +110,11 @@ class KnownMemories:
         with self._lock:
             return scope.user_id in self._kept
 
-    def read(self, items: Iterable[Item]) -> Known:
+    def read(self, items: Iterable[Item]) -> UserSnapshot:
         """Return what these items hold, as if nothing else were known."""
         return self._read(items)
 
-    async def exactly(self, scope: Scope) -> tuple[Known, int]:
+    async def exactly(self, scope: Scope) -> tuple[UserSnapshot, int]:
         """Return what is known, read past every cache, and the version of the item that every write raises.
 
         Who writes on the condition of that version has decided by everything that there is.
@@ -136,12 +136,12 @@ class KnownMemories:
             with suppress(MemoryServerError):  # the write itself is done
                 await self.exactly(scope)
 
-    async def _brought_up(self, scope: Scope, table: ItemTable) -> tuple[tuple[Known, Talks], Item | None]:
+    async def _brought_up(self, scope: Scope, table: ItemTable) -> tuple[tuple[UserSnapshot, ActivityLog], Item | None]:
         serial = next(self._serials)
         self._own_writes.pop(scope.user_id, None)
         profile = await table.get(keys.profile_key(scope))
         # The stamp is read before the memories: they may be newer than it says, never older.
-        stamp = stamp_from(profile)
+        stamp = version_from(profile)
         kept = self._recall(scope.user_id)
         if kept is not None and kept[0].stamp == stamp:
             return kept, profile
@@ -152,24 +152,24 @@ class KnownMemories:
             known = await self._load(scope)
         else:
             known = await self._changed(scope, before, changes)
-        announced, are_lost = talks_since(None if before is None else before.talks, body)
-        known = replace(known, stamp=stamp, serial=serial, talks=talks_told(body))
+        announced, are_lost = activity_since(None if before is None else before.talks, body)
+        known = replace(known, stamp=stamp, serial=serial, talks=activity_count(body))
         return self._keep(scope, known, announced, are_lost=are_lost), profile
 
-    async def _load(self, scope: Scope) -> Known:
+    async def _load(self, scope: Scope) -> UserSnapshot:
         """Return what is known, as it is read: not all items of somebody with very many are in memory at once."""
-        read: list[Known] = []
+        read: list[UserSnapshot] = []
         cursor: str | None = None
         while True:
             page = await self._table.query(
-                keys.user_partition(scope.user_id), between=keys.KNOWN_STRETCH, limit=READ_AT_ONCE, cursor=cursor
+                keys.user_partition(scope.user_id), between=keys.KNOWN_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
             )
             is_long = len(page.items) >= READ_IN_A_THREAD
             read.append(await asyncio.to_thread(self._read, page.items) if is_long else self._read(page.items))
             if (cursor := page.cursor) is None:
                 return _all_of(read)
 
-    async def _changed(self, scope: Scope, known: Known, changes: Sequence[MemoriesChanged]) -> Known:
+    async def _changed(self, scope: Scope, known: UserSnapshot, changes: Sequence[MemoriesChanged]) -> UserSnapshot:
         """Return what is known after only what was changed is read again."""
         partition = keys.user_partition(scope.user_id)
         changed = {sk for change in changes for sk in change.sort_keys}
@@ -179,8 +179,8 @@ class KnownMemories:
         found = await self._table.get_many([Key(partition, sk) for sk in wanted])
         return _over(known, wanted, self._read(found.values()))
 
-    def _read(self, items: Iterable[Item]) -> Known:
-        memories: dict[str, KnownMemory] = {}
+    def _read(self, items: Iterable[Item]) -> UserSnapshot:
+        memories: dict[str, StoredMemory] = {}
         unreadable: set[str] = set()
         forgotten: set[str] = set()
         for item in items:
@@ -196,19 +196,19 @@ class KnownMemories:
         for sk in legacy:
             # Worked out here, where nobody waits for it, because they are compared with every new statement.
             _ = (fact := memories[sk].fact) is not None and fact.fingerprint
-        return Known(None, memories, frozenset(unreadable), frozenset(forgotten), legacy, by_topic(memories))
+        return UserSnapshot(None, memories, frozenset(unreadable), frozenset(forgotten), legacy, by_topic(memories))
 
-    def _recall(self, user_id: str) -> tuple[Known, Talks] | None:
+    def _recall(self, user_id: str) -> tuple[UserSnapshot, ActivityLog] | None:
         with self._lock:
             if user_id in self._kept:
                 self._kept.move_to_end(user_id)
             return self._kept.get(user_id)
 
     def _keep(
-        self, scope: Scope, known: Known, announced: Sequence[TalkGoesOn], *, are_lost: bool
-    ) -> tuple[Known, Talks]:
+        self, scope: Scope, known: UserSnapshot, announced: Sequence[SessionActivity], *, are_lost: bool
+    ) -> tuple[UserSnapshot, ActivityLog]:
         with self._lock:
-            kept, talks = self._kept.get(scope.user_id, (None, Talks()))
+            kept, talks = self._kept.get(scope.user_id, (None, ActivityLog()))
             talks.add(announced, are_lost=are_lost)
             if kept is not None and kept.serial > known.serial:
                 return known, talks  # somebody asked later and was answered earlier
@@ -221,7 +221,7 @@ class KnownMemories:
             return known, talks
 
 
-def memory_from(item: Item, models: Models = NO_MODELS) -> KnownMemory | None:
+def memory_from(item: Item, models: Models = NO_MODELS) -> StoredMemory | None:
     """Return the memory that the item holds, None if it cannot be read."""
     try:
         memory = _memory(item)
@@ -231,7 +231,7 @@ def memory_from(item: Item, models: Models = NO_MODELS) -> KnownMemory | None:
     return memory if vectors == NO_VECTORS else replace(memory, vectors=vectors)
 
 
-def _memory(item: Item) -> KnownMemory:
+def _memory(item: Item) -> StoredMemory:
     if item.key.sk.startswith(keys.PREFERENCES):
         return from_preference(preference_from(item))
     if item.key.sk.startswith(keys.NOTES):
@@ -247,9 +247,9 @@ def _forgotten(item: Item) -> set[str]:
     return {tombstone_from(item).fingerprint, *([] if turn is None else [turn_memory_id(*turn)])}
 
 
-def _all_of(read: Sequence[Known]) -> Known:
+def _all_of(read: Sequence[UserSnapshot]) -> UserSnapshot:
     memories = {sk: memory for known in read for sk, memory in known.by_key.items()}
-    return Known(
+    return UserSnapshot(
         None,
         memories,
         frozenset(sk for known in read for sk in known.unreadable),
@@ -259,7 +259,7 @@ def _all_of(read: Sequence[Known]) -> Known:
     )
 
 
-def _over(known: Known, changed: set[str], now: Known) -> Known:
+def _over(known: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserSnapshot:
     """Return what is known with what was read again in the place of what was there."""
     memories = dict(known.by_key)
     gone = {sk: memory for sk in changed if (memory := memories.pop(sk, None)) is not None}
@@ -277,9 +277,9 @@ def _over(known: Known, changed: set[str], now: Known) -> Known:
     )
 
 
-def _earlier(known: Known, changed: set[str]) -> tuple[Earlier, ...]:
+def _earlier(known: UserSnapshot, changed: set[str]) -> tuple[Earlier, ...]:
     return (*known.earlier[-MOST_EARLIER:], Earlier(known.serial, frozenset(changed)))
 
 
-def _stamp(known: Known) -> Stamp | None:
-    return known.stamp if isinstance(known.stamp, Stamp) else None
+def _stamp(known: UserSnapshot) -> UserVersion | None:
+    return known.stamp if isinstance(known.stamp, UserVersion) else None

@@ -19,7 +19,7 @@ DRAIN_SECONDS = 10.0
 logger = logging.getLogger(__name__)
 
 
-class WritesBehind:
+class WriteBehindQueue:
     """A queue of new items and one thread that writes them. Used from any thread and any event loop.
 
     Adding never waits, and promises nothing: when too many are queued, the oldest is given up and counted, and so is

@@ -12,22 +12,22 @@ from threading import Lock
 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
-from mcp_memory_server.domain.recall.memories import Known, KnownMemory
+from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace
-from mcp_memory_server.services.kernel.user_memory_cache import Talks
+from mcp_memory_server.services.kernel.user_memory_cache import ActivityLog
 from mcp_memory_server.services.kernel.worker import Background
-from mcp_memory_server.services.recall.reembedding import Lacking, Placed, Reembedding
-from mcp_memory_server.services.recall.user_index import Followed, Searchable, key_of, turn_document
-from mcp_memory_server.services.sessions.local_writes import OwnTurns
+from mcp_memory_server.services.recall.reembedding import Lacking, Reembedding, SequencedTurn
+from mcp_memory_server.services.recall.user_index import SessionCursor, UserIndex, key_of, turn_document
+from mcp_memory_server.services.sessions.local_writes import LocalWrites
 
 USERS_KEPT = 10_000
 DOCUMENTS_KEPT = 250_000
 """So many documents, of all users together, are kept searchable; the users asked about least recently leave first."""
 MOST_DOCUMENTS = 200_000
 """Of one user. What was said beyond that is not searched, and the answer says so."""
-PATIENCE_SECONDS = 3.0
+TIMEOUT_SECONDS = 3.0
 """An answer waits so long for the index, then it is given with what is there."""
 INDEXED_AT_ONCE = 100
 SESSIONS_AT_ONCE = 8
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 class _User:
     def __init__(self, index: SearchIndex, writer: str) -> None:
-        self.searchable = Searchable(index, writer)
+        self.searchable = UserIndex(index, writer)
         self.bringing_up = asyncio.Lock()
         self.listed_again_until = float("-inf")
         self.counted = 0
@@ -51,7 +51,7 @@ class _User:
         self.has_too_many = False
 
 
-class SearchableMemories:
+class IndexRegistry:
     """The indexes of the users asked about last. Used from any thread and any event loop; they are changed in one."""
 
     def __init__(
@@ -60,7 +60,7 @@ class SearchableMemories:
         turns: PastTurns,
         reembedding: Reembedding,
         background: Background,
-        own: OwnTurns,
+        own: LocalWrites,
         now: Callable[[], datetime],
         *,
         lists_late: bool = True,
@@ -77,7 +77,7 @@ class SearchableMemories:
         self._users: OrderedDict[str, _User] = OrderedDict()
         self._documents = 0
 
-    async def of(self, scope: Scope, known: Known, talks: Talks) -> tuple[Searchable, tuple[str, ...]]:
+    async def of(self, scope: Scope, known: UserSnapshot, talks: ActivityLog) -> tuple[UserIndex, tuple[str, ...]]:
         """Return what can be searched: everything that was acknowledged before this call, or what of it is missing."""
         user = self._user(scope.user_id)
         searchable = user.searchable
@@ -85,20 +85,20 @@ class SearchableMemories:
             return searchable, self._missing(user)
         bringing = self._background.run(lambda: self._bring_up(scope, user, known, talks))
         try:
-            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(bringing)), PATIENCE_SECONDS)
+            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(bringing)), TIMEOUT_SECONDS)
         except TimeoutError:
             return searchable, (*self._missing(user), STILL_BEING_READ)
         except UnavailableError:
             return searchable, (*self._missing(user), TURNS_NOT_READ)
         return searchable, self._missing(user)
 
-    async def of_known(self, scope: Scope, known: Known) -> Searchable:
+    async def of_known(self, scope: Scope, known: UserSnapshot) -> UserIndex:
         """Return what can be searched, of which only what is known needs to be complete: no conversation is read."""
         user = self._user(scope.user_id)
         if user.searchable.known.serial < known.serial:
             learning = self._background.run(lambda: self._bring_up(scope, user, known, None))
             with suppress(TimeoutError):  # what is there already has to do
-                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(learning)), PATIENCE_SECONDS)
+                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(learning)), TIMEOUT_SECONDS)
         return user.searchable
 
     def holds_everything(self, scope: Scope) -> bool:
@@ -114,8 +114,8 @@ class SearchableMemories:
         held = {} if user is None else user.searchable.turns
         return [place for place in places if turn_document(place) not in held]
 
-    async def with_guests(
-        self, scope: Scope, searchable: Searchable, turns: Mapping[TurnPlace, KnownMemory | None]
+    async def with_transient(
+        self, scope: Scope, searchable: UserIndex, turns: Mapping[TurnPlace, StoredMemory | None]
     ) -> None:
         """Index turns that were found elsewhere, for a while, although there may be no room for them."""
         new = searchable.admit(turns)
@@ -135,7 +135,7 @@ class SearchableMemories:
     def _let_some_go(self) -> None:
         while len(self._users) > USERS_KEPT or (len(self._users) > 1 and self._documents > DOCUMENTS_KEPT):
             user_id, gone = self._users.popitem(last=False)
-            self._own.leave(user_id)
+            self._own.disconnect(user_id)
             self._documents -= gone.counted
 
     def _count(self, user_id: str, user: _User) -> None:
@@ -145,9 +145,9 @@ class SearchableMemories:
                 self._documents += size - user.counted
                 user.counted = size
 
-    async def _is_behind(self, scope: Scope, user: _User, known: Known, talks: Talks) -> bool:
+    async def _is_behind(self, scope: Scope, user: _User, known: UserSnapshot, talks: ActivityLog) -> bool:
         searchable = user.searchable
-        if searchable.known.serial < known.serial or not searchable.has_read_talks or talks or searchable.unread:
+        if searchable.known.serial < known.serial or not searchable.has_read_activity or talks or searchable.unread:
             return True
         if self._own.are_there(scope.user_id) or time.monotonic() < user.listed_again_until:
             return True
@@ -161,19 +161,19 @@ class SearchableMemories:
         told = [f"{unreadable} turns could not be read"] if unreadable else []
         return (*told, *([TOO_MANY] if user.has_too_many else []))
 
-    async def _bring_up(self, scope: Scope, user: _User, known: Known, talks: Talks | None) -> None:
+    async def _bring_up(self, scope: Scope, user: _User, known: UserSnapshot, talks: ActivityLog | None) -> None:
         async with user.bringing_up:
             await self._learn(scope, user.searchable, known)
             if talks is None:
                 return
             mark = await self._turns.mark()  # before anything is read: what is written meanwhile is new the next time
             announced, are_lost = talks.take()
-            is_settled = user.searchable.has_read_talks and time.monotonic() >= user.listed_again_until
+            is_settled = user.searchable.has_read_activity and time.monotonic() >= user.listed_again_until
             user.searchable.follow(announced, self._now(), is_settled=is_settled)
             user.searchable.expect(self._own.take(scope.user_id), is_settled=is_settled)
             if are_lost:
-                user.searchable.doubt_talks()
-            if not user.searchable.has_read_talks or time.monotonic() < user.listed_again_until:
+                user.searchable.doubt_activity()
+            if not user.searchable.has_read_activity or time.monotonic() < user.listed_again_until:
                 await self._list(scope, user, has_announced=bool(announced))
             try:
                 await self._read(scope, user)
@@ -181,7 +181,7 @@ class SearchableMemories:
             finally:
                 self._count(scope.user_id, user)
 
-    async def _learn(self, scope: Scope, searchable: Searchable, known: Known) -> None:
+    async def _learn(self, scope: Scope, searchable: UserIndex, known: UserSnapshot) -> None:
         if searchable.known.serial >= known.serial:
             return
         new, gone = searchable.changes_to(known)
@@ -193,9 +193,9 @@ class SearchableMemories:
         sessions = await self._turns.sessions(scope)
         searchable = user.searchable
         searchable.unread |= {session for session in sessions if session not in searchable.sessions}
-        if self._lists_late and not searchable.has_read_talks and (has_announced or sessions):
+        if self._lists_late and not searchable.has_read_activity and (has_announced or sessions):
             user.listed_again_until = time.monotonic() + LISTED_AGAIN_SECONDS
-        searchable.has_read_talks = True
+        searchable.has_read_activity = True
 
     async def _read(self, scope: Scope, user: _User) -> None:
         to_read = user.searchable.to_read(self._now())
@@ -205,7 +205,7 @@ class SearchableMemories:
 
     async def _read_session(self, scope: Scope, user: _User, session_id: str) -> None:
         searchable = user.searchable
-        followed = searchable.sessions.get(session_id, Followed())
+        followed = searchable.sessions.get(session_id, SessionCursor())
         read = await self._turns.of_session(scope, session_id, followed.start(), followed.seen)
         new = [turn for turn in read.turns if searchable.is_new(turn)]
         room = MOST_DOCUMENTS - len(searchable.index)
@@ -220,8 +220,8 @@ class SearchableMemories:
     async def _index(
         self,
         scope: Scope,
-        searchable: Searchable,
-        memories: Sequence[tuple[str, KnownMemory]],
+        searchable: UserIndex,
+        memories: Sequence[tuple[str, StoredMemory]],
         *,
         for_good: bool = False,
     ) -> None:
@@ -238,13 +238,13 @@ class SearchableMemories:
             )
             await asyncio.sleep(0)  # others are waiting for the same loop
 
-    def _lacking(self, scope: Scope, searchable: Searchable, document_id: str, memory: KnownMemory) -> Lacking:
+    def _lacking(self, scope: Scope, searchable: UserIndex, document_id: str, memory: StoredMemory) -> Lacking:
         """Return what is to be stored beside a memory, and made first as far as it was not made for the index."""
         key, vectors = key_of(scope, document_id), memory.vectors
         placed = self._placing(searchable, document_id, memory) if self._reembedding.is_lacking(memory) else None
         return Lacking(key, placed, (memory.searched_text, vectors) if vectors.fine is not None else None)
 
-    def _placing(self, searchable: Searchable, document_id: str, memory: KnownMemory) -> Placed:
+    def _placing(self, searchable: UserIndex, document_id: str, memory: StoredMemory) -> SequencedTurn:
         def place(vectors: Vectors) -> None:
             if document_id in searchable.index:
                 searchable.put_in([(document_id, memory)], [vectors], self._now())

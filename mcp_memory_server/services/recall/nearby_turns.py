@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.memories import Known, KnownMemory
+from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.measures import FOREIGN_VECTORS
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.schema.vector_entries import owner_of, turn_at, vector_owner
 from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace
-from mcp_memory_server.services.kernel.user_memory_cache import Talks
-from mcp_memory_server.services.recall.index_registry import TOO_MANY, SearchableMemories
-from mcp_memory_server.services.recall.user_index import Searchable
+from mcp_memory_server.services.kernel.user_memory_cache import ActivityLog
+from mcp_memory_server.services.recall.index_registry import TOO_MANY, IndexRegistry
+from mcp_memory_server.services.recall.user_index import UserIndex
 
-PATIENCE_SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 """So long an answer waits for the service, and for what it found to be read, counted from when it is asked."""
 REST_SECONDS = 10.0
 """After it did not answer it is left alone for so long, so that not every answer waits for it."""
@@ -38,7 +38,7 @@ class NearbyTurns:
 
     def __init__(
         self,
-        memories: SearchableMemories,
+        memories: IndexRegistry,
         turns: PastTurns,
         vectors: VectorIndex | None = None,
         model: str | None = None,
@@ -55,8 +55,8 @@ class NearbyTurns:
         self._rests_until = float("-inf")
 
     async def searchable(
-        self, scope: Scope, known: Known, talks: Talks, vector: bytes | None
-    ) -> tuple[Searchable, tuple[str, ...]]:
+        self, scope: Scope, known: UserSnapshot, talks: ActivityLog, vector: bytes | None
+    ) -> tuple[UserIndex, tuple[str, ...]]:
         """Return what can be searched for a question with this vector, and what of it is missing."""
         if self._vectors is None or not any(vector or b"") or self._memories.holds_everything(scope):
             return await self._memories.of(scope, known, talks)
@@ -70,12 +70,12 @@ class NearbyTurns:
             asking.cancel()
         if found is None:
             return searchable, (*missing, NOT_ASKED)
-        await self._memories.with_guests(scope, searchable, found)
+        await self._memories.with_transient(scope, searchable, found)
         return searchable, tuple(BY_MEANING if sentence == TOO_MANY else sentence for sentence in missing)
 
     async def _near(
         self, scope: Scope, vector: bytes, vectors: VectorIndex
-    ) -> Mapping[TurnPlace, KnownMemory | None] | None:
+    ) -> Mapping[TurnPlace, StoredMemory | None] | None:
         """Return the turns that are nearest, those that are not indexed here as they are in the table now.
 
         None if that cannot be told in time.
@@ -83,7 +83,7 @@ class NearbyTurns:
         if self._monotonic() < self._rests_until:
             return None
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 keys = await vectors.nearest(vector_owner(scope.user_id, self._model or ""), vector)
                 places = self._places(scope, keys)
                 found = await self._turns.at(scope, self._memories.not_held(scope, places))

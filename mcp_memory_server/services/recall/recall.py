@@ -23,7 +23,15 @@ from mcp_memory_server.domain.recall.answers import (
 from mcp_memory_server.domain.recall.cursors import Place, place_from
 from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.likelihood import Likelihood, likelihood
-from mcp_memory_server.domain.recall.memories import Kind, Known, KnownMemory, alive, is_alive, is_past, under_topic
+from mcp_memory_server.domain.recall.memories import (
+    Kind,
+    StoredMemory,
+    UserSnapshot,
+    alive,
+    is_alive,
+    is_past,
+    under_topic,
+)
 from mcp_memory_server.domain.recall.overview import best_first
 from mcp_memory_server.domain.recall.past_values import after_their_successors
 from mcp_memory_server.domain.recall.question_forms import without_owner
@@ -33,18 +41,18 @@ from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.schema.keys import fact_key
 from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.kernel.embeddings import Embeddings
-from mcp_memory_server.services.kernel.user_memory_cache import KnownMemories
+from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 from mcp_memory_server.services.recall.access_counts import AccessCounts
-from mcp_memory_server.services.recall.index_registry import SearchableMemories
+from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.nearby_turns import NearbyTurns
-from mcp_memory_server.services.recall.user_index import Searchable, place_of
+from mcp_memory_server.services.recall.user_index import UserIndex, place_of
 
 MAX_QUESTION_BYTES = 8 * 1024
 DEFAULT_MAX_TOKENS = 800
 SHORTEST_MEMORY = 25
 """No memory is told in fewer tokens: its id, its date and its confidence alone take almost as many."""
 FEWEST_RANKED, MOST_RANKED = 40, 100
-MOST_TOLD = 500
+MOST_RETURNED = 500
 """So many can be reached with cursors. Whoever wants more has a better question."""
 READ_AT_ONCE = 16
 """Turns whose texts are read from the table together."""
@@ -73,7 +81,7 @@ class _Asked:
     def limit(self) -> int:
         """How many are ranked: those told before, and as many as could fit now."""
         page = min(max(self.max_tokens // SHORTEST_MEMORY, FEWEST_RANKED), MOST_RANKED)
-        return min(self.place.told + page, MOST_TOLD)
+        return min(self.place.told + page, MOST_RETURNED)
 
 
 class Recall:
@@ -81,8 +89,8 @@ class Recall:
 
     def __init__(
         self,
-        known: KnownMemories,
-        searchable: SearchableMemories,
+        known: UserMemoryCache,
+        searchable: IndexRegistry,
         nearby: NearbyTurns,
         turns: PastTurns,
         embeddings: Embeddings,
@@ -122,7 +130,7 @@ class Recall:
         question = checked_text("query", question, MAX_QUESTION_BYTES)
         below = None if topic is None else checked_prefix(topic)
         asked = _Asked(scope, question, self._now(), max_tokens, below, as_of, place_from(cursor), explain)
-        known, talks = await self._known.with_talks(scope)
+        known, talks = await self._known.with_activity(scope)
         if below is not None and not under_topic(known.rows, below):
             raise _unknown_topic(known, below)
         if not asked_words(question) and as_of is None:
@@ -135,7 +143,7 @@ class Recall:
         searchable, missing = await self._nearby.searchable(scope, known, talks, near)
         return await self._answered(asked, list(zip(texts, vectors, strict=True)), searchable, missing)
 
-    async def similar(self, scope: Scope, memory_id: str) -> list[KnownMemory]:
+    async def similar(self, scope: Scope, memory_id: str) -> list[StoredMemory]:
         """Return what is known now and says nearly the same as this memory, or may contradict it; the closest first."""
         known = await self._known.of(scope)
         own = fact_key(scope, memory_id).sk
@@ -159,7 +167,7 @@ class Recall:
         self,
         asked: _Asked,
         questions: Sequence[tuple[str, Vectors]],
-        searchable: Searchable,
+        searchable: UserIndex,
         missing: tuple[str, ...],
     ) -> Recalled:
         if questions[0][1].coarse is None and self._embeddings.model is not None:
@@ -169,7 +177,7 @@ class Recall:
             questions,
             asked_at=asked.now,
             limit=asked.limit,
-            times_told=self._access.of(asked.scope),
+            times_returned=self._access.of(asked.scope),
             only=_only(asked),
             explain=asked.explain,
             few_weak=asked.topic is None,  # who names a topic asks for all that lies there
@@ -179,7 +187,7 @@ class Recall:
         found = after_their_successors(_each_once(matches, rows, asked.now), rows, asked.now)
         return await self._told(asked, found, rows, known.forgotten, searchable, missing)
 
-    def _best_of_everything(self, asked: _Asked, known: Known) -> Recalled:
+    def _best_of_everything(self, asked: _Asked, known: UserSnapshot) -> Recalled:
         """Answer a question without a single telling word, such as "what do you know about me?"."""
         chosen = [memory for memory in alive(best_first(known, asked.now), asked.now) if _is_below(memory, asked.topic)]
         rest = chosen[asked.place.start([memory.id for memory in chosen]) :]
@@ -195,9 +203,9 @@ class Recall:
         self,
         asked: _Asked,
         found: Sequence[Match],
-        rows: Mapping[str, KnownMemory],
+        rows: Mapping[str, StoredMemory],
         forgotten: Collection[str],
-        searchable: Searchable,
+        searchable: UserIndex,
         missing: tuple[str, ...],
     ) -> Recalled:
         rest = found[_start(asked.place, found, rows) :]
@@ -221,26 +229,26 @@ class Recall:
         return ended
 
     async def _with_texts(
-        self, scope: Scope, found: Sequence[Match], rows: Mapping[str, KnownMemory], searchable: Searchable
-    ) -> list[list[KnownMemory]]:
+        self, scope: Scope, found: Sequence[Match], rows: Mapping[str, StoredMemory], searchable: UserIndex
+    ) -> list[list[StoredMemory]]:
         """Return of each match the memories that say it, turns with their texts; nothing if they are gone.
 
         Stores delete late, and others forget: what was said is always read again before it is told.
         """
         names = [(match.id, *match.also[:MOST_AGAIN]) for match in found]
         places = {name: place for name in chain(*names) if (place := place_of(name)) is not None}
-        turns: Mapping[TurnPlace, KnownMemory] = {}
+        turns: Mapping[TurnPlace, StoredMemory] = {}
         if places:
             turns = await self._turns.at(scope, places.values(), with_vectors=False)
             searchable.take_out([document_id for document_id, place in places.items() if place not in turns])
 
-        def memory(name: str) -> KnownMemory | None:
+        def memory(name: str) -> StoredMemory | None:
             return turns.get(places[name]) if name in places else rows.get(name)
 
         return [[one for name in each if (one := memory(name)) is not None] for each in names]
 
 
-def _similar_from(one: KnownMemory, other: KnownMemory) -> float:
+def _similar_from(one: StoredMemory, other: StoredMemory) -> float:
     return SIMILAR_UNDER_A_TOPIC if one.topic and same_topic(one.topic, other.topic) else SIMILAR_FROM
 
 
@@ -252,12 +260,12 @@ def _is_nearest_only(found: Sequence[Match], place: Place) -> bool:
     return bool(found) and not place.told and likelihood(found[0].probability) is not Likelihood.LIKELY
 
 
-def _only(asked: _Asked) -> Callable[[Searchable], Collection[str]] | None:
+def _only(asked: _Asked) -> Callable[[UserIndex], Collection[str]] | None:
     """Return what may be found, if not everything."""
     if asked.as_of is None and asked.topic is None:
         return None
 
-    def chosen(searchable: Searchable) -> Collection[str]:
+    def chosen(searchable: UserIndex) -> Collection[str]:
         rows = searchable.known.by_key
         held = rows.keys() if asked.as_of is None else searchable.held(asked.as_of, rows)
         if asked.topic is None:
@@ -267,7 +275,7 @@ def _only(asked: _Asked) -> Callable[[Searchable], Collection[str]] | None:
     return chosen
 
 
-def _each_once(matches: Sequence[Match], rows: Mapping[str, KnownMemory], now: datetime) -> list[Match]:
+def _each_once(matches: Sequence[Match], rows: Mapping[str, StoredMemory], now: datetime) -> list[Match]:
     """Return what has not expired, each statement once: the one with a topic speaks for the same text without one."""
     living = [match for match in matches if match.id not in rows or is_alive(rows[match.id], now)]
     facts = {match.id: fact for match in living if match.id in rows and (fact := rows[match.id].fact) is not None}
@@ -279,18 +287,18 @@ def _each_once(matches: Sequence[Match], rows: Mapping[str, KnownMemory], now: d
     return [match for match in living if match.id not in said_elsewhere]
 
 
-def _start(place: Place, found: Sequence[Match], rows: Mapping[str, KnownMemory]) -> int:
+def _start(place: Place, found: Sequence[Match], rows: Mapping[str, StoredMemory]) -> int:
     return 0 if place.last is None else place.start([_public_id(match, rows) for match in found])
 
 
-def _public_id(match: Match, rows: Mapping[str, KnownMemory]) -> str:
+def _public_id(match: Match, rows: Mapping[str, StoredMemory]) -> str:
     place = place_of(match.id)
     if place is not None:
         return turn_memory_id(place.session_id, place.turn_id)
     return rows[match.id].id if match.id in rows else ""
 
 
-def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> Recollection:
+def _recollection(same: Sequence[StoredMemory], match: Match, asked: _Asked) -> Recollection:
     memory, *others = same
     # Whoever changed one of them since has said something else.
     again = [other for other in others if other.text == memory.text]
@@ -302,11 +310,11 @@ def _recollection(same: Sequence[KnownMemory], match: Match, asked: _Asked) -> R
     return told(memory, asked.now, explained, again, label, as_of=asked.as_of)
 
 
-def _is_below(memory: KnownMemory, topic: str | None) -> bool:
+def _is_below(memory: StoredMemory, topic: str | None) -> bool:
     return topic is None or is_under(memory.topic, topic)
 
 
-def _unknown_topic(known: Known, topic: str) -> NotFoundError:
+def _unknown_topic(known: UserSnapshot, topic: str) -> NotFoundError:
     topics = sorted({memory.topic.partition("/")[0] + "/" for memory in known.rows if memory.topic})
     have = f"the known topics are {', '.join(topics[:20])}" if topics else "no topic is known yet"
     return NotFoundError(f"nothing is known under the topic {topic!r}; {have}. Leave topic out to search everything")

@@ -10,7 +10,7 @@ from threading import Lock
 
 from mcp_memory_server.domain.kernel.items import Item, Key, Update
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
-from mcp_memory_server.domain.recall.memories import KnownMemory
+from mcp_memory_server.domain.recall.memories import StoredMemory
 from mcp_memory_server.errors import (
     ConfigurationError,
     ConflictError,
@@ -37,7 +37,7 @@ TOLD_EVERY = 1_000
 
 logger = logging.getLogger(__name__)
 
-Placed = Callable[[Vectors], None]
+SequencedTurn = Callable[[Vectors], None]
 """Takes the vectors of a memory into the index that lacks one."""
 
 
@@ -49,7 +49,7 @@ class Lacking:
     """
 
     key: Key
-    placed: Placed | None = None
+    placed: SequencedTurn | None = None
     made: tuple[str, Vectors] | None = None
 
 
@@ -82,13 +82,13 @@ class Reembedding:
         with self._lock:
             return Progress(self._done, len(self._queue))
 
-    def is_lacking(self, memory: KnownMemory) -> bool:
+    def is_lacking(self, memory: StoredMemory) -> bool:
         """Tell whether a vector of a model in use is not stored beside a memory."""
         models, vectors = self._embeddings.models, memory.vectors
         lacks_fine = models.fine is not None and memory.is_short and vectors.fine is None
         return lacks_fine or (models.coarse is not None and vectors.coarse is None)
 
-    async def vectors(self, memories: Sequence[KnownMemory]) -> list[Vectors]:
+    async def vectors(self, memories: Sequence[StoredMemory]) -> list[Vectors]:
         """Return the vectors of each memory: the stored ones, and those made now because that takes little time.
 
         That is a coarse one where that model runs here, and a fine one if only a few memories lack it: whoever saves

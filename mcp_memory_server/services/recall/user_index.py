@@ -12,32 +12,32 @@ from mcp_memory_server.domain.kernel.ulids import first_ulid_of, moment_of
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.documents import Match, Prior
 from mcp_memory_server.domain.recall.exchanges import Conversations, Spoken, spoken_as, with_exchanges
-from mcp_memory_server.domain.recall.memories import Kind, Known, KnownMemory
-from mcp_memory_server.domain.recall.ranking import liking, standing, standing_of_turn
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
+from mcp_memory_server.domain.recall.ranking import prior, prior_of_turn, usage_boost
 from mcp_memory_server.domain.recall.searched_documents import document_of
 from mcp_memory_server.domain.recall.turn_memories import turn_memory_id
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.schema.keys import user_partition
-from mcp_memory_server.schema.stamps import TalkGoesOn
+from mcp_memory_server.schema.user_versions import SessionActivity
 from mcp_memory_server.services.conversations.past_turns import FoundTurn, SessionTurns, TurnPlace
 
-FOLLOWED_FOR = timedelta(minutes=90)
+POLLED_FOR = timedelta(minutes=90)
 """So long a session is looked at for new turns. Whoever writes to it announces it again within half an hour, and two
 clocks may differ by half an hour."""
 OUT_OF_ORDER = timedelta(minutes=2)
 """Turns that are written at the same time may arrive out of the order of their ids, within so long."""
 
-NOTHING_YET = Known(None, {})
+NOTHING_YET = UserSnapshot(None, {})
 SOMEBODY = "?"
 
-MOST_GUESTS = 500
+MOST_TRANSIENT = 500
 """So many turns are kept although there is no room for them, because they were found elsewhere; the oldest leave."""
 
 _TURN = "TURN#"
 
 
 @dataclass
-class Followed:
+class SessionCursor:
     """A session that may get turns: up to which one they are known, and since which one they may have come late.
 
     ``seen`` are the ids of those that were there when its end was last read.
@@ -76,7 +76,7 @@ class TurnNote:
     spoken: Spoken
 
 
-class Searchable:
+class UserIndex:
     """The index of one user. Its lock is held for each use, by whoever uses it, from any thread."""
 
     def __init__(self, index: SearchIndex, writer: str = "") -> None:
@@ -86,19 +86,19 @@ class Searchable:
         self.index = index
         self.known = NOTHING_YET
         self.turns: dict[str, TurnNote] = {}
-        self.sessions: dict[str, Followed] = {}
+        self.sessions: dict[str, SessionCursor] = {}
         self.unread: set[str] = set()
         self._leased: set[str] = set()
-        self.guests: dict[str, None] = {}
+        self.transient: dict[str, None] = {}
         self.unreadable_turns = 0
-        self.has_read_talks = False
-        self._standing_at: datetime | None = None
-        self._standings: dict[str, float] = {}
+        self.has_read_activity = False
+        self._priors_at: datetime | None = None
+        self._priors: dict[str, float] = {}
         """How each memory stands. That changes over days: it is worked out when one comes, and then once a day."""
 
     # What belongs in the index.
 
-    def changes_to(self, known: Known) -> tuple[list[str], list[str]]:
+    def changes_to(self, known: UserSnapshot) -> tuple[list[str], list[str]]:
         """Return the sort keys to index, and those to take out."""
         before, changed = self.known.by_key, known.changed_since(self.known.serial)
         rows = known.by_key if changed is None else {sk: known.by_key[sk] for sk in changed if sk in known.by_key}
@@ -111,13 +111,13 @@ class Searchable:
         with self.lock:
             for document_id in ids:
                 self.turns.pop(document_id, None)
-                self._standings.pop(document_id, None)
-                self.guests.pop(document_id, None)
+                self._priors.pop(document_id, None)
+                self.transient.pop(document_id, None)
                 self.index.remove([document_id])
 
     def put_in(
         self,
-        memories: Sequence[tuple[str, KnownMemory]],
+        memories: Sequence[tuple[str, StoredMemory]],
         vectors: Sequence[Vectors],
         now: datetime,
         *,
@@ -128,15 +128,15 @@ class Searchable:
             self.index.add([document_of(*entry) for entry in memories], vectors)
             today = self._today(now)
             for document_id, memory in memories:
-                self._standings[document_id] = standing(memory, today)
+                self._priors[document_id] = prior(memory, today)
                 if memory.kind is Kind.TURN:
                     self.turns[document_id] = TurnNote(
                         memory.said_at, memory.importance, spoken_as(memory.speaker, memory.text)
                     )
                 if for_good:
-                    self.guests.pop(document_id, None)
+                    self.transient.pop(document_id, None)
 
-    def admit(self, turns: Mapping[TurnPlace, KnownMemory | None]) -> list[tuple[str, KnownMemory]]:
+    def admit(self, turns: Mapping[TurnPlace, StoredMemory | None]) -> list[tuple[str, StoredMemory]]:
         """Return those that are not here yet, to be put in as guests. The guests that came first make room.
 
         A guest who is named again, with its memory or without, comes anew.
@@ -145,17 +145,17 @@ class Searchable:
             named = {turn_document(place): memory for place, memory in turns.items()}
             new = {one: memory for one, memory in named.items() if memory is not None and one not in self.turns}
             for document_id in named:
-                if document_id in new or document_id in self.guests:
-                    self.guests.pop(document_id, None)
-                    self.guests[document_id] = None
-            leaving = list(self.guests)[: max(0, len(self.guests) - MOST_GUESTS)]
+                if document_id in new or document_id in self.transient:
+                    self.transient.pop(document_id, None)
+                    self.transient[document_id] = None
+            leaving = list(self.transient)[: max(0, len(self.transient) - MOST_TRANSIENT)]
         self.take_out(leaving)
         return [(document_id, memory) for document_id, memory in new.items() if document_id not in leaving]
 
     def is_new(self, turn: FoundTurn) -> bool:
         """Tell whether a turn has no place here yet. A guest has none until it is read in its session."""
         document_id = turn_document(turn.place)
-        return document_id not in self.turns or document_id in self.guests
+        return document_id not in self.turns or document_id in self.transient
 
     def places_of_turn(self, memory_id: str) -> list[TurnPlace]:
         """Return where the turn lies that is told under this id, and then those that say the same; none if none is."""
@@ -167,14 +167,14 @@ class Searchable:
 
     # Which sessions may have more.
 
-    def follow(self, announced: Iterable[TalkGoesOn], now: datetime, *, is_settled: bool = False) -> None:
+    def follow(self, announced: Iterable[SessionActivity], now: datetime, *, is_settled: bool = False) -> None:
         """Note what was announced about sessions. Who writes to new ones ``is_settled`` if all others were listed."""
         for talk in announced:
-            session = self.sessions.setdefault(talk.session, Followed(is_announced=is_settled))
+            session = self.sessions.setdefault(talk.session, SessionCursor(is_announced=is_settled))
             if talk.is_over:
                 session.leases.pop(talk.writer, None)
             elif talk.writer != self._writer:  # what is written here is expected one by one
-                session.leases[talk.writer] = now + FOLLOWED_FOR
+                session.leases[talk.writer] = now + POLLED_FOR
                 self._leased.add(talk.session)
             session.others_wrote = session.others_wrote or talk.writer != self._writer
             if talk.since:
@@ -184,18 +184,18 @@ class Searchable:
     def expect(self, written: Mapping[str, str], *, is_settled: bool = False) -> None:
         """Note which sessions got turns from here, and the first of those turns."""
         for session_id, first in written.items():
-            session = self.sessions.setdefault(session_id, Followed(is_announced=is_settled))
+            session = self.sessions.setdefault(session_id, SessionCursor(is_announced=is_settled))
             session.since = first if session.since is None else min(session.since, first)
             self.unread.add(session_id)
 
     @property
     def is_read(self) -> bool:
         """Whether every session that is known of was read to its end, once."""
-        return self.has_read_talks and not self.unread
+        return self.has_read_activity and not self.unread
 
-    def doubt_talks(self) -> None:
+    def doubt_activity(self) -> None:
         """Note that any session may have turns that were not announced here: all of them are looked at again."""
-        self.has_read_talks = False
+        self.has_read_activity = False
         self.unread |= self.sessions.keys()
         for session in self.sessions.values():
             session.is_announced, session.others_wrote = False, True
@@ -208,14 +208,14 @@ class Searchable:
 
     def has_read(self, session_id: str, read: SessionTurns, now: datetime) -> None:
         """Note that a session was read to its end."""
-        session, turns = self.sessions.setdefault(session_id, Followed()), read.turns
+        session, turns = self.sessions.setdefault(session_id, SessionCursor()), read.turns
         session.seen = read.seen
         self.unread.discard(session_id)
         if turns:
             session.last = max(session.last, turns[-1].place.turn_id)
         if read.seen and not session.is_announced:
             # Whoever wrote that may have announced it before anybody looked, and may write more.
-            session.leases[SOMEBODY] = moment_of(max(read.seen)) + FOLLOWED_FOR
+            session.leases[SOMEBODY] = moment_of(max(read.seen)) + POLLED_FOR
             self._leased.add(session_id)
         session.others_wrote = session.is_running(now) or not session.is_announced
         if not session.is_running(now):
@@ -230,17 +230,17 @@ class Searchable:
         *,
         asked_at: datetime,
         limit: int,
-        times_told: Mapping[str, int],
-        only: Callable[["Searchable"], Collection[str]] | None = None,
+        times_returned: Mapping[str, int],
+        only: Callable[["UserIndex"], Collection[str]] | None = None,
         explain: bool = False,
         few_weak: bool = True,
-    ) -> tuple[list[Match], Known]:
+    ) -> tuple[list[Match], UserSnapshot]:
         """Return what answers one of the questions, best first, with what belongs to it in its conversation.
 
         The second is the memories that it refers to.
         """
         with self.lock:
-            prior = self._prior(asked_at, times_told)
+            prior = self._prior(asked_at, times_returned)
             chosen = None if only is None else only(self)
             found = self.index.search(
                 questions,
@@ -260,45 +260,45 @@ class Searchable:
 
         return Conversations(self.index.beside, spoken, lambda document_id: only is None or document_id in only)
 
-    def alike(self, document_id: str, limit: int) -> list[tuple[KnownMemory, float]]:
+    def alike(self, document_id: str, limit: int) -> list[tuple[StoredMemory, float]]:
         """Return the memories that are closest in meaning to this one, closest first, each with its cosine."""
         with self.lock:
             found = self.index.alike(document_id, limit)
             return [(self.known.by_key[one], cosine) for one, cosine in found if one in self.known.by_key]
 
-    def held(self, moment: datetime, rows: Mapping[str, KnownMemory]) -> set[str]:
+    def held(self, moment: datetime, rows: Mapping[str, StoredMemory]) -> set[str]:
         """Return the documents of what was true, or had been said, at this moment."""
         turns = {document_id for document_id, note in self.turns.items() if note.at <= moment}
         facts = {sk: memory.fact for sk, memory in rows.items() if memory.fact is not None}
         others = {sk for sk, memory in rows.items() if memory.fact is None and memory.since <= moment}
         return turns | others | set(true_then(facts, moment))
 
-    def _prior(self, now: datetime, times_told: Mapping[str, int]) -> Prior:
+    def _prior(self, now: datetime, times_returned: Mapping[str, int]) -> Prior:
         rows, today = self.known.by_key, self._today(now)
 
         def factors(ids: Sequence[str]) -> list[float]:
-            standings = [self._standings.get(one) or self._standing(one, today) for one in ids]
-            for place, document_id in enumerate(ids) if times_told else ():
+            priors = [self._priors.get(one) or self._prior_of(one, today) for one in ids]
+            for place, document_id in enumerate(ids) if times_returned else ():
                 memory = rows.get(document_id)
-                if memory is not None and memory.id in times_told:
-                    standings[place] *= liking(times_told[memory.id])
-            return standings
+                if memory is not None and memory.id in times_returned:
+                    priors[place] *= usage_boost(times_returned[memory.id])
+            return priors
 
         return factors
 
     def _today(self, now: datetime) -> datetime:
         today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        if self._standing_at != today:
-            self._standing_at, self._standings = today, {}
+        if self._priors_at != today:
+            self._priors_at, self._priors = today, {}
         return today
 
-    def _standing(self, document_id: str, now: datetime) -> float:
+    def _prior_of(self, document_id: str, now: datetime) -> float:
         turn, memory = self.turns.get(document_id), self.known.by_key.get(document_id)
         if turn is not None:
-            known = standing_of_turn(turn.at, turn.importance, now)
+            known = prior_of_turn(turn.at, turn.importance, now)
         else:
-            known = 1.0 if memory is None else standing(memory, now)
-        self._standings[document_id] = known
+            known = 1.0 if memory is None else prior(memory, now)
+        self._priors[document_id] = known
         return known
 
 

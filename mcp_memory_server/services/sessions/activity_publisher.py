@@ -10,8 +10,8 @@ from threading import Lock
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.schema.stamps import announce
-from mcp_memory_server.services.sessions.local_writes import OwnTurns
+from mcp_memory_server.schema.user_versions import publish_activity
+from mcp_memory_server.services.sessions.local_writes import LocalWrites
 
 ANNOUNCED_FOR = timedelta(minutes=30)
 """So long an announcement does. Whoever searches looks for new turns for longer than that."""
@@ -31,14 +31,14 @@ class _Announced:
         return abs(now - self.at) < ANNOUNCED_FOR and moment - self.moment < ANNOUNCED_FOR.total_seconds()
 
 
-class Announcements:
+class ActivityPublisher:
     """Remembers what this process has announced. Used from any thread and any event loop."""
 
     def __init__(
         self,
         table: ItemTable,
         now: Callable[[], datetime],
-        own: OwnTurns,
+        own: LocalWrites,
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -62,7 +62,7 @@ class Announcements:
         covers_it = not is_late or (before is not None and before.since is not None and before.since <= turn.id)
         if before is not None and covers_it:
             return
-        await self._table.update(announce(scope, self._own.writer, turn.id if is_late else ""))
+        await self._table.update(publish_activity(scope, self._own.writer, turn.id if is_late else ""))
         with self._lock:
             since = turn.id if is_late else None if before is None else before.since
             self._sessions[scope] = _Announced(now, moment, since)
@@ -75,7 +75,7 @@ class Announcements:
         with self._lock:
             before = self._sessions.pop(scope, None)
         if before is not None:
-            await self._table.update(announce(scope, self._own.writer, before.since or "", is_over=True))
+            await self._table.update(publish_activity(scope, self._own.writer, before.since or "", is_over=True))
 
     def _announced(self, scope: Scope, now: datetime, moment: float) -> _Announced | None:
         with self._lock:

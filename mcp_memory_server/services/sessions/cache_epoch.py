@@ -1,10 +1,15 @@
-"""Whether the copies of running sessions may be trusted: kept in the table, where every process can look it up.
+"""The epoch of the session cache: kept in the table, where every process can look it up.
 
-A copy misses a turn when a process writes one to the table and cannot reach the session memory. Nobody else could tell.
-So such a process first says in the table that it is away, and then waits: a look at the table is good for `LOOK_LASTS`,
-after which every process knows, and serves no copy. Only then are turns written past the copies. When the process is
-back it takes its mark away; that begins a new epoch, and copies of an earlier one are never served again. Every mark
-that is set or taken away begins an epoch, so copies made before it are told apart from those made after it.
+Invariants:
+1. A cached session is served only in the epoch in which it was filled.
+2. A turn is written past the cache only after every process knows that the writer is disconnected: it announces that in
+   the table and waits for `SNAPSHOT_LASTS`, which is how long any process may rely on its last snapshot of the epoch.
+3. While any writer is disconnected nobody serves a cached session.
+4. Setting or removing the entry of a disconnected writer begins a new epoch, so older cached sessions are never served.
+
+    connected --disconnect()--> announced --SNAPSHOT_LASTS--> writes past the cache
+        ^                           |  heartbeat() every half of DISCONNECTED_LASTS  |
+        +------------- reconnect(): entry removed, epoch + 1 -----------------------+
 """
 
 import logging
@@ -19,9 +24,9 @@ from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.keys import COPIES_EPOCH
 
-LOOK_LASTS = timedelta(seconds=5)
+SNAPSHOT_LASTS = timedelta(seconds=5)
 """How long a process relies on what it saw. A turn of a process that lost the session memory waits that long."""
-AWAY_LASTS = timedelta(minutes=2)
+DISCONNECTED_LASTS = timedelta(minutes=2)
 """A mark that is not renewed for so long is that of a process which died. It is renewed four times as often."""
 
 _EPOCH = "epoch"
@@ -31,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Look:
+class EpochSnapshot:
     """What the table said, and when it was asked."""
 
     epoch: int
@@ -44,7 +49,7 @@ class Look:
         return not self.away
 
 
-class CopyTrust:
+class CacheEpoch:
     """The epoch of the copies, and this process's own presence. Used from any thread and any event loop."""
 
     def __init__(
@@ -63,71 +68,74 @@ class CopyTrust:
         self._monotonic = monotonic
         self._wake = wake
         self._lock = Lock()
-        self._look: Look | None = None
-        self._looking = False
-        self._is_away = False
+        self._snapshot: EpochSnapshot | None = None
+        self._reading = False
+        self._is_disconnected = False
         self._left_at: float | None = None
         self._renewed_at = 0.0
         self._may_be_marked = False
 
     @property
-    def is_away(self) -> bool:
+    def is_disconnected(self) -> bool:
         """Whether this process cannot reach the session memory."""
-        return self._is_away
+        return self._is_disconnected
 
     @property
-    def last_look(self) -> Look | None:
+    def last_snapshot(self) -> EpochSnapshot | None:
         """What was seen last, however long ago; None if there was no look yet."""
-        return self._look
+        return self._snapshot
 
-    def may_write_past_copies(self) -> bool:
+    def may_bypass_cache(self) -> bool:
         """Tell whether by now every process knows that this one is away."""
         left_at = self._left_at
         if left_at is None:
             return False
         now = self._monotonic()
         # A process that slept for minutes may have been taken for dead.
-        return now - left_at >= LOOK_LASTS.total_seconds() and now - self._renewed_at < AWAY_LASTS.total_seconds() / 2
+        return (
+            now - left_at >= SNAPSHOT_LASTS.total_seconds()
+            and now - self._renewed_at < DISCONNECTED_LASTS.total_seconds() / 2
+        )
 
-    async def look(self) -> Look:
+    async def read_snapshot(self) -> EpochSnapshot:
         """Return what holds for the copies at this moment.
 
         Raises:
             UnavailableError: It is too long ago that the table could be asked.
         """
-        look = self._look
-        if look is None or (age := self._monotonic() - look.asked_at) >= LOOK_LASTS.total_seconds():
-            return await self.look_again()
+        snapshot = self._snapshot
+        if snapshot is None or (age := self._monotonic() - snapshot.asked_at) >= SNAPSHOT_LASTS.total_seconds():
+            return await self.refresh()
         # One of the callers looks again in time, so that the others need not.
-        if age >= LOOK_LASTS.total_seconds() / 2 and self._may_look():
+        if age >= SNAPSHOT_LASTS.total_seconds() / 2 and self._may_read():
             try:
-                return await self.look_again()
+                return await self.refresh()
             finally:
-                self._looking = False
-        return look
+                self._reading = False
+        return snapshot
 
-    async def look_again(self) -> Look:
+    async def refresh(self) -> EpochSnapshot:
         """Ask the table, however short ago it was asked."""
         asked_at = self._monotonic()
         item = await self._table.get(COPIES_EPOCH)
         return self._seen(await self._without_the_dead(item), asked_at)
 
-    def leave(self) -> None:
+    def disconnect(self) -> None:
         """Note that this process cannot reach the session memory. It writes nothing past the copies before it may."""
-        if not self._is_away:
+        if not self._is_disconnected:
             logger.warning("the session memory cannot be reached; sessions are read from the table")
-        self._is_away = True
+        self._is_disconnected = True
         self._wake()
 
-    async def stay_away(self) -> None:
+    async def heartbeat(self) -> None:
         """Tell everybody that this process is away, as long as it is. Of these two, one runs at a time."""
         if self._left_at is None:
             await self._say(Update(COPIES_EPOCH, add={_EPOCH: 1}, set={self._mark: self._until()}))
             self._left_at = self._renewed_at
-        elif self._monotonic() - self._renewed_at >= AWAY_LASTS.total_seconds() / 4:
+        elif self._monotonic() - self._renewed_at >= DISCONNECTED_LASTS.total_seconds() / 4:
             await self._say(Update(COPIES_EPOCH, set={self._mark: self._until()}))
 
-    async def come_back(self) -> None:
+    async def reconnect(self) -> None:
         """Note that this process updates copies again. If it told that it was away, all copies so far are doubtful.
 
         A turn that it failed to put into a copy is on its way to the table, and is put there when it arrives.
@@ -136,14 +144,14 @@ class CopyTrust:
         if self._may_be_marked:
             await self._say(Update(COPIES_EPOCH, add={_EPOCH: 1}, remove=(self._mark,)))
             self._may_be_marked = False
-        self._is_away = False
+        self._is_disconnected = False
         logger.warning("the session memory can be reached again")
 
-    def _may_look(self) -> bool:
+    def _may_read(self) -> bool:
         with self._lock:
-            if self._looking:
+            if self._reading:
                 return False
-            self._looking = True
+            self._reading = True
             return True
 
     async def _without_the_dead(self, item: Item | None) -> Item | None:
@@ -166,16 +174,16 @@ class CopyTrust:
         self._renewed_at = self._monotonic()
         self._seen(item, asked_at)
 
-    def _seen(self, item: Item | None, asked_at: float) -> Look:
+    def _seen(self, item: Item | None, asked_at: float) -> EpochSnapshot:
         epoch = None if item is None else item.body.get(_EPOCH)
-        look = Look(epoch if isinstance(epoch, int) else 0, _marks(item), asked_at)
+        snapshot = EpochSnapshot(epoch if isinstance(epoch, int) else 0, _marks(item), asked_at)
         with self._lock:
-            if self._look is None or look.epoch >= self._look.epoch:
-                self._look = look
-            return self._look
+            if self._snapshot is None or snapshot.epoch >= self._snapshot.epoch:
+                self._snapshot = snapshot
+            return self._snapshot
 
     def _until(self) -> int:
-        return int((self._now() + AWAY_LASTS).timestamp())
+        return int((self._now() + DISCONNECTED_LASTS).timestamp())
 
 
 def _marks(item: Item | None) -> dict[str, int]:

@@ -5,7 +5,7 @@ from threading import Lock
 from uuid import uuid4
 
 
-class OwnTurns:
+class LocalWrites:
     """Tells those who search here which sessions got turns from here. Used from any thread."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class OwnTurns:
         with self._lock:
             self._written.setdefault(user_id, {})
 
-    def leave(self, user_id: str) -> None:
+    def disconnect(self, user_id: str) -> None:
         """Note nothing more for the user."""
         with self._lock:
             self._written.pop(user_id, None)

@@ -24,7 +24,7 @@ from mcp_memory_server.errors import (
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.measures import DEAD_LETTERS, OUTBOX_LAG, OUTBOX_TURNS, WRITE_TO_RECALLABLE
 from mcp_memory_server.services.sessions.session_stores import SessionStores
-from mcp_memory_server.services.sessions.turn_sequencer import RECENT, Addition, Placement
+from mcp_memory_server.services.sessions.turn_sequencer import RECENT, PendingTurn, TurnSequencer
 
 CLAIMED_AT_ONCE = 100
 SESSIONS_AT_ONCE = 16
@@ -52,7 +52,7 @@ class _Round:
     put_off: int = 0
 
 
-class Delivery:
+class OutboxWorker:
     """One thread with an event loop of its own: brings turns to the table, writes counters, watches the session memory.
 
     It starts when it is first needed. Used from any thread and any event loop.
@@ -61,13 +61,13 @@ class Delivery:
     def __init__(
         self,
         stores: SessionStores,
-        placement: Placement,
+        sequencer: TurnSequencer,
         dead_letters: DeadLetters | None,
         *,
         owner: str,
     ) -> None:
         self._stores = stores
-        self._placement = placement
+        self._sequencer = sequencer
         self._dead_letters = dead_letters
         self._owner = owner
         self._changed = threading.Condition()
@@ -135,7 +135,7 @@ class Delivery:
             return 0.0
         if came_to.put_off:
             return FIRST_PAUSE
-        return PROBE_SECONDS if self._stores.trust.is_away or self._stores.stored.uncounted() else IDLE_SECONDS
+        return PROBE_SECONDS if self._stores.trust.is_disconnected or self._stores.stored.uncounted() else IDLE_SECONDS
 
     async def _finish(self) -> None:
         """Deliver what this process queued, as far as that goes in time, and leave nothing of it behind."""
@@ -147,8 +147,8 @@ class Delivery:
                 if self._stores.outbox is not None:
                     await self._stores.outbox.release(self._owner)
                 await self._count(all_of_them=True)
-                if self._stores.trust.is_away:  # from now on it writes nothing past the copies
-                    await self._stores.trust.come_back()
+                if self._stores.trust.is_disconnected:  # from now on it writes nothing past the copies
+                    await self._stores.trust.reconnect()
 
     async def _drain(self) -> None:
         while True:
@@ -162,15 +162,15 @@ class Delivery:
     async def _see_to_copies(self) -> None:
         """While this process is away: find out whether the session memory is back, and tell everybody."""
         copies, trust = self._stores.copies, self._stores.trust
-        if copies is None or not trust.is_away:
+        if copies is None or not trust.is_disconnected:
             return
         with suppress(UnavailableError):  # next time, then
             try:
                 await copies.read_state(_PROBED)
             except CacheUnavailableError:
-                await trust.stay_away()
+                await trust.heartbeat()
             else:
-                await trust.come_back()
+                await trust.reconnect()
 
     async def _count(self, *, all_of_them: bool = False) -> None:
         try:
@@ -192,7 +192,7 @@ class Delivery:
 
     async def _bring_some(self) -> _Round:
         outbox = self._stores.outbox
-        if outbox is None or (self._stores.trust.is_away and not self._stores.trust.may_write_past_copies()):
+        if outbox is None or (self._stores.trust.is_disconnected and not self._stores.trust.may_bypass_cache()):
             return _Round()
         try:
             claimed = await outbox.claim(self._owner, lease=LEASE, most=CLAIMED_AT_ONCE)
@@ -237,7 +237,7 @@ class Delivery:
             raise
         except MemoryServerError as error:
             return await self._bury(claimed, error)
-        if not await self._placement.note(Addition(queued.scope, queued.turn, queued.operation_id)):
+        if not await self._sequencer.note(PendingTurn(queued.scope, queued.turn, queued.operation_id)):
             return False
         waited = self._stores.now() - queued.queued_at
         self._stores.metrics.record(WRITE_TO_RECALLABLE, max(0.0, waited / timedelta(milliseconds=1)))

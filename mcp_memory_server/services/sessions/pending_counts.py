@@ -7,7 +7,7 @@ from datetime import datetime
 from threading import Lock
 from typing import TypeAlias
 
-from mcp_memory_server.domain.sessions.counts import USED_FOR, Amount, Counters, Known, Line, Mark
+from mcp_memory_server.domain.sessions.counts import USED_FOR, Amount, Counters, KnownCounts, Line, Watermark
 from mcp_memory_server.domain.sessions.hot_sessions import Pace, partition_of
 
 COUNTED_AFTER_SECONDS = 30.0
@@ -20,7 +20,7 @@ MOST_UNUSED = 100
 
 
 @dataclass(frozen=True)
-class Light:
+class Deferred:
     """The turn is one small write. It is counted later, under this writer's mark."""
 
     writer: str
@@ -42,7 +42,7 @@ class Wait:
     over: "Future[None]"
 
 
-Way: TypeAlias = Light | Counted | Wait
+Way: TypeAlias = Deferred | Counted | Wait
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class Uncounted:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class UnknownOutcome:
     """Where a turn was put without an answer. It is put there again, so that it cannot be in two places.
 
-    If it ``is_light`` and landed, it is uncounted: the mark must not pass over it.
+    If it ``is_deferred`` and landed, it is uncounted: the mark must not pass over it.
     """
 
     partition: int
     since: float
-    is_light: bool
+    is_deferred: bool
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Plan:
 
     amount: Amount
     removed: frozenset[str]
-    set: Mapping[str, Mark]
+    set: Mapping[str, Watermark]
     partitions: int
 
     def applied_to(self, counters: Counters) -> Counters:
@@ -88,7 +88,7 @@ class Plan:
         )
 
 
-class Tally:
+class PendingCounts:
     """Used from any thread. What a method decides holds at once, before anything is sent to the table."""
 
     def __init__(self, new_name: Callable[[], str], pace: Pace) -> None:
@@ -106,7 +106,7 @@ class Tally:
         self._counters: Counters | None = None
         self._flying: set[str] = set()
         self._uncounted: dict[str, Uncounted] = {}
-        self._doubts: dict[str, Doubt] = {}
+        self._unknown: dict[str, UnknownOutcome] = {}
         self._unused: set[str] = set()
         self._used = float("-inf")
 
@@ -132,14 +132,14 @@ class Tally:
         with self._lock:
             self._used = moment
             self._let_go_of_an_old_mark(now)
-            doubt = self._doubts.get(turn_id)
+            doubt = self._unknown.get(turn_id)
             partition = 0 if doubt is None else doubt.partition
             if self._writer is None:
                 return self._without_a_mark(partition, has_waited=has_waited)
             if turn_id <= self._floor or self._is_closing or not self._is_fresh(now):
                 return Counted(partition)
             self._flying.add(turn_id)
-            return Light(self._writer, partition_of(turn_id, self._partitions) if doubt is None else partition)
+            return Deferred(self._writer, partition_of(turn_id, self._partitions) if doubt is None else partition)
 
     def has_landed(self, turn_id: str, uncounted: Uncounted, writer: str) -> bool:
         """Note that the turn is in the table under this writer; tell whether there is something to count now."""
@@ -156,19 +156,19 @@ class Tally:
         with self._lock:
             self._end(turn_id)
 
-    def is_in_doubt(self, turn_id: str, doubt: Doubt) -> None:
+    def has_unknown_outcome(self, turn_id: str, doubt: UnknownOutcome) -> None:
         """Note that nobody knows whether the turn was written."""
         with self._lock:
             self._flying.discard(turn_id)
-            self._doubts.setdefault(turn_id, doubt)
+            self._unknown.setdefault(turn_id, doubt)
 
     def plan_to_open(self, writer: str, turn: Line, counters: Counters, now: datetime) -> Plan:
         """Return how to count this turn and to make the writer's mark over these counters."""
         with self._lock:
             unused = frozenset(self._unused & set(counters.marks))
-        return Plan(Amount(1, turn.tokens), unused, {writer: Mark(turn.id, now)}, counters.partitions)
+        return Plan(Amount(1, turn.tokens), unused, {writer: Watermark(turn.id, now)}, counters.partitions)
 
-    def has_opened(self, writer: str, mark: Mark, counters: Counters) -> None:
+    def has_opened(self, writer: str, mark: Watermark, counters: Counters) -> None:
         """Note that the mark is in the table, with these counters."""
         with self._lock:
             self._writer, self._floor, self._confirmed = writer, mark.upto, mark.at
@@ -185,13 +185,13 @@ class Tally:
 
     # Telling and learning.
 
-    def known(self) -> Known:
+    def known(self) -> KnownCounts:
         """Return what the process knows of its own turns by now, so that it need not read them in order to count."""
         with self._lock:
-            if self._writer is None or any(doubt.is_light for doubt in self._doubts.values()):
-                return Known(frozenset(self._unused))
+            if self._writer is None or any(doubt.is_deferred for doubt in self._unknown.values()):
+                return KnownCounts(frozenset(self._unused))
             lines = (Line(id_, one.tokens, self._writer) for id_, one in self._uncounted.items())
-            return Known(frozenset({*self._unused, self._writer}), tuple(lines))
+            return KnownCounts(frozenset({*self._unused, self._writer}), tuple(lines))
 
     def learn(self, counters: Counters, *, expected: str | None = None) -> None:
         """Take note of the counters. ``expected`` is the writer whose mark was there before they were read."""
@@ -224,12 +224,12 @@ class Tally:
     def has_work(self) -> bool:
         """Tell whether there is anything to count."""
         with self._lock:
-            return bool(self._uncounted or self._doubts or self._is_closing)
+            return bool(self._uncounted or self._unknown or self._is_closing)
 
     def has_marks(self) -> bool:
         """Tell whether there is anything of this process in the counters, or will be."""
         with self._lock:
-            return self._writer is not None or bool(self._unused or self._doubts)
+            return self._writer is not None or bool(self._unused or self._unknown)
 
     def is_due(self, moment: float) -> bool:
         """Tell whether it is time to count."""
@@ -238,7 +238,7 @@ class Tally:
                 return True
             oldest = next(iter(self._uncounted.values()), None)
             return (oldest is not None and moment - oldest.since >= COUNTED_AFTER_SECONDS) or bool(
-                self._old_doubts(moment)
+                self._old_unknown_outcomes(moment)
             )
 
     def is_idle(self) -> bool:
@@ -259,10 +259,10 @@ class Tally:
         with self._lock:
             self._is_being_written = False
 
-    def old_doubts(self, moment: float) -> dict[str, Doubt]:
+    def old_unknown_outcomes(self, moment: float) -> dict[str, UnknownOutcome]:
         """Return the turns of which it can be known by now whether they are in the table."""
         with self._lock:
-            return self._old_doubts(moment)
+            return self._old_unknown_outcomes(moment)
 
     def misses_its_mark(self, counters: Counters) -> bool:
         """Tell whether the mark that this tally depends on is not there."""
@@ -306,7 +306,7 @@ class Tally:
             return Plan(
                 Amount(len(ready), sum(one.tokens for one in ready.values())),
                 unused | ({self._writer} if self._is_closing else frozenset[str]()),
-                {} if self._is_closing else {self._writer: Mark(self._floor, now)},
+                {} if self._is_closing else {self._writer: Watermark(self._floor, now)},
                 max(self._partitions, counters.partitions),
             )
 
@@ -335,7 +335,7 @@ class Tally:
                 self._count_up_to(plan.set[self._writer].upto)
 
     def _on_their_way(self) -> set[str]:
-        return self._flying | {id_ for id_, doubt in self._doubts.items() if doubt.is_light}
+        return self._flying | {id_ for id_, doubt in self._unknown.items() if doubt.is_deferred}
 
     def _without_a_mark(self, partition: int, *, has_waited: bool) -> Way:
         if self._opening is not None:
@@ -354,17 +354,17 @@ class Tally:
         return self._confirmed is not None and now - self._confirmed < USED_FOR
 
     def _is_idle(self) -> bool:
-        return not (self._flying or self._uncounted or self._doubts)
+        return not (self._flying or self._uncounted or self._unknown)
 
     def _is_quiet(self, moment: float) -> bool:
         return self._writer is not None and self._is_idle() and moment - self._used >= QUIET_AFTER_SECONDS
 
-    def _old_doubts(self, moment: float) -> dict[str, Doubt]:
-        return {id_: one for id_, one in self._doubts.items() if moment - one.since >= LANDED_AFTER_SECONDS}
+    def _old_unknown_outcomes(self, moment: float) -> dict[str, UnknownOutcome]:
+        return {id_: one for id_, one in self._unknown.items() if moment - one.since >= LANDED_AFTER_SECONDS}
 
     def _end(self, turn_id: str) -> None:
         self._flying.discard(turn_id)
-        self._doubts.pop(turn_id, None)
+        self._unknown.pop(turn_id, None)
 
     def _end_opening(self) -> None:
         opening, self._opening = self._opening, None

@@ -8,7 +8,7 @@ from datetime import datetime
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_before
 from mcp_memory_server.domain.recall.answers import Status
-from mcp_memory_server.domain.sessions.cached_session import NoCopy, SessionCopy, joined, within
+from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss, joined, within
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
 from mcp_memory_server.errors import CacheUnavailableError, UnavailableError
@@ -40,7 +40,7 @@ class LoadedSession:
     missing: tuple[str, ...] = ()
 
 
-class SessionsAtHand:
+class SessionReader:
     """Answers what a running session holds now: every turn acknowledged before the call, by whomever."""
 
     def __init__(self, stores: SessionStores) -> None:
@@ -53,17 +53,17 @@ class SessionsAtHand:
             UnavailableError: Neither a copy nor the table could be read.
         """
         # What waits is read before anything else: what is delivered meanwhile is then found where it went.
-        waiting, not_read = ((), ()) if self._stores.outbox_is_in_copies else await self._waiting(scope)
-        copy, missing = await self._copy_of(scope)
+        waiting, not_read = ((), ()) if self._stores.outbox_is_in_cache else await self._waiting(scope)
+        copy, missing = await self._cached(scope)
         # A whole copy has what waits. If it has not, something was placed there whose answer got lost.
-        if isinstance(copy, SessionCopy) and joined(copy, waiting) == copy:
+        if isinstance(copy, CachedSession) and joined(copy, waiting) == copy:
             return _at_hand(copy, None, view, missing + not_read)
-        if self._stores.outbox_is_in_copies:
+        if self._stores.outbox_is_in_cache:
             waiting, not_read = await self._waiting(scope)
         page = await self._stores.stored.last(scope, self._stores.limits.turns, View.EVERYTHING)
-        found = within(self._stores.limits, joined(copy_from(page), waiting))
+        found = within(self._stores.limits, joined(cached_session_from(page), waiting))
         loaded = _at_hand(found, page, view, not_read)
-        if isinstance(copy, NoCopy) and loaded.ended_at is None:  # one that is over is seldom asked for again
+        if isinstance(copy, CacheMiss) and loaded.ended_at is None:  # one that is over is seldom asked for again
             await self._fill(scope, copy, page, tier)
         return loaded
 
@@ -87,22 +87,22 @@ class SessionsAtHand:
         page = await self._stores.stored.before(scope, cursor, turns, view)
         return _from_page(page, page.turns, view, ())
 
-    async def _copy_of(self, scope: Scope) -> tuple[SessionCopy | NoCopy | None, tuple[str, ...]]:
+    async def _cached(self, scope: Scope) -> tuple[CachedSession | CacheMiss | None, tuple[str, ...]]:
         copies, trust = self._stores.copies, self._stores.trust
-        if copies is None or trust.is_away:
+        if copies is None or trust.is_disconnected:
             return None, ()
         missing: tuple[str, ...] = ()
         try:
-            look = await self._stores.patience.ask(trust.look)
+            look = await self._stores.timeout.ask(trust.read_snapshot)
         except UnavailableError:
-            look, missing = trust.last_look, (NOT_CHECKED,)
+            look, missing = trust.last_snapshot, (NOT_CHECKED,)
         copy = None
         if look is not None and look.may_be_served:
             try:
                 copy = await copies.load(scope, epoch=look.epoch)
             except CacheUnavailableError:
                 copy = None  # the table has the truth; only the speed is lost
-        hit = isinstance(copy, SessionCopy)
+        hit = isinstance(copy, CachedSession)
         self._stores.metrics.record(SESSION_COPY_READS, 1, result="hit" if hit else "miss")
         return copy, missing if hit else ()
 
@@ -114,14 +114,14 @@ class SessionsAtHand:
         except UnavailableError:
             return (), (NOT_SENT_YET,)
 
-    async def _fill(self, scope: Scope, absent: NoCopy, page: TurnPage, tier: Tier) -> None:
-        stores, look = self._stores, self._stores.trust.last_look
+    async def _fill(self, scope: Scope, absent: CacheMiss, page: TurnPage, tier: Tier) -> None:
+        stores, look = self._stores, self._stores.trust.last_snapshot
         if stores.copies is None or look is None or not absent.may_be_filled or page.answered < page.partitions:
             return
         with suppress(CacheUnavailableError):  # the next one who asks may try again
             await stores.copies.fill(
                 scope,
-                copy_from(page),
+                cached_session_from(page),
                 token=absent.token,
                 tier=tier,
                 limits=stores.limits,
@@ -130,14 +130,14 @@ class SessionsAtHand:
             )
 
 
-def copy_from(page: TurnPage) -> SessionCopy:
+def cached_session_from(page: TurnPage) -> CachedSession:
     """Return a page as what a copy is filled with. What is over the limits makes way when it is."""
     tokens = sum(turn.token_count for turn in page.turns)
     gap = ulid_before(page.turns[0].id) if page.cursor is not None and page.turns else ""
-    return SessionCopy(page.turns, page.turn_count, tokens, page.token_count, page.summary, gap)
+    return CachedSession(page.turns, page.turn_count, tokens, page.token_count, page.summary, gap)
 
 
-def _at_hand(copy: SessionCopy, page: TurnPage | None, view: View, missing: tuple[str, ...]) -> LoadedSession:
+def _at_hand(copy: CachedSession, page: TurnPage | None, view: View, missing: tuple[str, ...]) -> LoadedSession:
     unbroken = [turn.id for turn in copy.turns if turn.id > copy.gap]
     found = LoadedSession(Status.COMPLETE, (), 0, 0) if page is None else _from_page(page, copy.turns, view, missing)
     return replace(

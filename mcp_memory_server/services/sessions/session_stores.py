@@ -8,9 +8,9 @@ from mcp_memory_server.domain.sessions.limits import Limits
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_memory import SessionMemory
-from mcp_memory_server.services.sessions.cache_epoch import CopyTrust
+from mcp_memory_server.services.sessions.cache_epoch import CacheEpoch
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns
-from mcp_memory_server.services.sessions.table_timeout import TablePatience
+from mcp_memory_server.services.sessions.table_timeout import TableTimeout
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class SessionStores:
 
     stored: StoredTurns
     copies: SessionMemory | None
-    trust: CopyTrust
+    trust: CacheEpoch
     outbox: Outbox | None
-    patience: TablePatience
+    timeout: TableTimeout
     metrics: Metrics
     now: Callable[[], datetime]
-    outbox_is_in_copies: bool = False
+    outbox_is_in_cache: bool = False
     limits: Limits = field(default_factory=Limits)

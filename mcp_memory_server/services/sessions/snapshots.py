@@ -12,7 +12,7 @@ from mcp_memory_server.errors import InvalidRequestError, NotFoundError, TableDa
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import snapshot_records as records
 from mcp_memory_server.schema.keys import encoded, snapshots_partition
-from mcp_memory_server.services.kernel.retries import until_it_holds
+from mcp_memory_server.services.kernel.retries import retry_on_conflict
 
 MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024
 MAX_NAME_BYTES = 900
@@ -40,7 +40,7 @@ class Snapshots:
         expires_at = (self._now() + records.LIFE).replace(microsecond=0)
         written = records.written(scope, name, data, writing=uuid4().hex, expires_at=expires_at)
         await self._put_parts(written.parts)
-        await until_it_holds(lambda: self._swap(written.head))
+        await retry_on_conflict(lambda: self._swap(written.head))
 
     async def read(self, scope: Scope, name: str) -> bytes:
         """Return the value.

@@ -27,9 +27,16 @@ from mcp_memory_server.schema.turn_records import (
     written,
 )
 from mcp_memory_server.services.kernel.embeddings import Embeddings
-from mcp_memory_server.services.sessions.activity_publisher import Announcements
-from mcp_memory_server.services.sessions.local_writes import OwnTurns
-from mcp_memory_server.services.sessions.pending_counts import Counted, Doubt, Light, Tally, Uncounted, Wait
+from mcp_memory_server.services.sessions.activity_publisher import ActivityPublisher
+from mcp_memory_server.services.sessions.local_writes import LocalWrites
+from mcp_memory_server.services.sessions.pending_counts import (
+    Counted,
+    Deferred,
+    PendingCounts,
+    Uncounted,
+    UnknownOutcome,
+    Wait,
+)
 from mcp_memory_server.services.sessions.turn_counters import TurnCounters
 from mcp_memory_server.services.sessions.turn_pages import TurnPage, TurnPages
 
@@ -52,7 +59,7 @@ class StoredTurns:
         wake: Callable[[], None] = lambda: None,
         hot_rate: int = 500,
         monotonic: Callable[[], float] = time.monotonic,
-        own: OwnTurns | None = None,
+        own: LocalWrites | None = None,
         metrics: Metrics | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
@@ -63,14 +70,14 @@ class StoredTurns:
         self._hot_rate = hot_rate
         self._monotonic = monotonic
         names = itertools.count(1)
-        own = own or OwnTurns()
+        own = own or LocalWrites()
         self._new_name = lambda: f"{own.writer}.{next(names)}"
         self._counters = TurnCounters(table, now, monotonic, metrics or NoMetrics())
-        self._announcements = Announcements(table, now, own, monotonic=monotonic)
+        self._activity = ActivityPublisher(table, now, own, monotonic=monotonic)
         self._embeddings = embeddings or Embeddings()
         self._pages = TurnPages(table)
         self._lock = Lock()
-        self._tallies: OrderedDict[Scope, Tally] = OrderedDict()
+        self._pending: OrderedDict[Scope, PendingCounts] = OrderedDict()
 
     async def last(self, scope: Scope, turns: int, view: View) -> TurnPage:
         """Return the last turns with everything that is counted, however long the session is.
@@ -81,10 +88,10 @@ class StoredTurns:
         Raises:
             UnavailableError: The first partition, which has the counters, did not answer.
         """
-        tally = self._tally(scope)
-        expected = tally.writer
-        page, counters = await self._pages.last(scope, turns, view, tally.known())
-        tally.learn(counters, expected=expected)
+        pending = self._pending_of(scope)
+        expected = pending.writer
+        page, counters = await self._pages.last(scope, turns, view, pending.known())
+        pending.learn(counters, expected=expected)
         return page
 
     async def before(self, scope: Scope, cursor: str, turns: int, view: View) -> TurnPage:
@@ -98,10 +105,10 @@ class StoredTurns:
         Raises:
             UnavailableError: Not every partition answered.
         """
-        tally = self._tally(scope)
-        expected = tally.writer
+        pending = self._pending_of(scope)
+        expected = pending.writer
         operations, counters = await self._pages.recent(scope, turns)
-        tally.learn(counters, expected=expected)
+        pending.learn(counters, expected=expected)
         return operations
 
     async def put(self, scope: Scope, turn: Turn, operation_id: str, *, again: bool = False) -> None:
@@ -114,26 +121,26 @@ class StoredTurns:
             TableUnavailableError: It may have been kept, or not: repeat it.
         """
         check_operation_id(operation_id)
-        tally = self._tally(scope)
-        if tally.is_getting_hot(self._monotonic()):
-            await self._counters.split(scope, tally)
+        pending = self._pending_of(scope)
+        if pending.is_getting_hot(self._monotonic()):
+            await self._counters.split(scope, pending)
         try:
             is_old = again or self._now() - turn.at > PUT_WITHIN
-            if not (is_old and await self._is_there(scope, turn, operation_id, tally)):
+            if not (is_old and await self._is_there(scope, turn, operation_id, pending)):
                 beside = await self._embeddings.beside_turn(scope, turn.content)
                 items = written(scope, turn, self._now(), operation=operation_id, beside=beside)
                 for part in items.parts:
                     await self._table.put(part, operation_id=operation_id)
-                await self._put(scope, turn, items.turn, operation_id, tally)
-            await self._announcements.after_writing(scope, turn)
+                await self._put(scope, turn, items.turn, operation_id, pending)
+            await self._activity.after_writing(scope, turn)
         except TableThrottledError:
-            if tally.may_split(self._monotonic()):
-                await self._counters.split(scope, tally)
+            if pending.may_split(self._monotonic()):
+                await self._counters.split(scope, pending)
             raise
 
     async def rest(self, scope: Scope) -> None:
         """Tell those who search that nothing more is put into the session, for the time being."""
-        await self._announcements.over(scope)
+        await self._activity.over(scope)
 
     async def end(self, scope: Scope, ended_at: datetime, operation_id: str) -> None:
         """Note when the session was ended. A later turn makes it go on: readers compare."""
@@ -141,13 +148,13 @@ class StoredTurns:
 
     async def raise_partitions(self, scope: Scope, to: int) -> int:
         """Make sure that there are so many partitions, at most 64, and return how many there are. Never fewer."""
-        return await self._counters.raise_partitions(scope, self._tally(scope), to)
+        return await self._counters.raise_partitions(scope, self._pending_of(scope), to)
 
     def uncounted(self) -> bool:
         """Tell whether there is anything to count."""
         with self._lock:
-            tallies = list(self._tallies.values())
-        return any(tally.has_work() for tally in tallies)
+            all_pending = list(self._pending.values())
+        return any(pending.has_work() for pending in all_pending)
 
     async def write_counts(self, *, all_of_them: bool = False) -> None:
         """Count what is due, one write for each session; or all of it, which leaves nothing of this process behind.
@@ -157,68 +164,70 @@ class StoredTurns:
         """
         moment = self._monotonic()
         with self._lock:
-            tallies = list(self._tallies.items())
-        due = [(scope, tally) for scope, tally in tallies if all_of_them or tally.is_due(moment)]
+            all_pending = list(self._pending.items())
+        due = [(scope, pending) for scope, pending in all_pending if all_of_them or pending.is_due(moment)]
         due.sort(key=lambda one: not one[1].has_work())
         errors: list[BaseException] = []
         for first in range(0, len(due), WRITTEN_AT_ONCE):
             some = due[first : first + WRITTEN_AT_ONCE]
-            writes = (self._counters.write(scope, tally, last=all_of_them) for scope, tally in some)
+            writes = (self._counters.write(scope, pending, last=all_of_them) for scope, pending in some)
             outcomes = await asyncio.gather(*writes, return_exceptions=True)
             errors += [outcome for outcome in outcomes if outcome is not None]
         if errors:
             raise errors[0]
 
-    async def _is_there(self, scope: Scope, turn: Turn, operation: str, tally: Tally) -> bool:
+    async def _is_there(self, scope: Scope, turn: Turn, operation: str, pending: PendingCounts) -> bool:
         """Look in every place where others may have put the turn."""
         counters = await self._counters.read(scope)
-        tally.learn(counters)
+        pending.learn(counters)
         if counters.partitions == 1:
             return False
         numbers = possible_partitions(turn.id, counters.partitions)
         keys = {turn_key(scope, turn.id, number): number for number in numbers}
         found = await self._table.get_many(keys)
         for key, item in found.items():
-            self._recognise(item, operation, tally, keys[key])
+            self._recognise(item, operation, pending, keys[key])
         return bool(found)
 
-    async def _put(self, scope: Scope, turn: Turn, put: Put, operation: str, tally: Tally) -> None:
-        way = tally.begin(turn.id, self._now(), self._monotonic())
+    async def _put(self, scope: Scope, turn: Turn, put: Put, operation: str, pending: PendingCounts) -> None:
+        way = pending.begin(turn.id, self._now(), self._monotonic())
         while isinstance(way, Wait):
             await asyncio.shield(asyncio.wrap_future(way.over))
-            way = tally.begin(turn.id, self._now(), self._monotonic(), has_waited=True)
+            way = pending.begin(turn.id, self._now(), self._monotonic(), has_waited=True)
         put = replace(put, key=turn_key(scope, turn.id, way.partition))
-        with self._in_doubt(turn.id, way, tally):
+        with self._unknown_outcome(turn.id, way, pending):
             try:
-                await self._write(scope, turn, put, way, tally)
+                await self._write(scope, turn, put, way, pending)
             except ConflictError:
-                self._recognise(await self._table.get(put.key), operation, tally, way.partition)
+                self._recognise(await self._table.get(put.key), operation, pending, way.partition)
 
-    async def _write(self, scope: Scope, turn: Turn, put: Put, way: Light | Counted, tally: Tally) -> None:
+    async def _write(self, scope: Scope, turn: Turn, put: Put, way: Deferred | Counted, pending: PendingCounts) -> None:
         line = line_of(turn)
-        if isinstance(way, Light):
+        if isinstance(way, Deferred):
             await self._table.put(replace(put, body={**put.body, WRITER: way.writer}), operation_id=uuid4().hex)
-            self._has_landed(turn.id, Uncounted(line.tokens, way.partition, self._monotonic()), way.writer, tally)
+            self._has_landed(turn.id, Uncounted(line.tokens, way.partition, self._monotonic()), way.writer, pending)
             return
         if way.opens is None:
             await self._counters.count_with(scope, put, line)
         else:
-            await self._counters.open_with(scope, put, line, way.opens, tally)
-        tally.is_settled(turn.id)
+            await self._counters.open_with(scope, put, line, way.opens, pending)
+        pending.is_settled(turn.id)
 
     @contextmanager
-    def _in_doubt(self, turn_id: str, way: Light | Counted, tally: Tally) -> Generator[None]:
+    def _unknown_outcome(self, turn_id: str, way: Deferred | Counted, pending: PendingCounts) -> Generator[None]:
         """Note what is known of the turn when its write ends in an error."""
         try:
             yield
         except (ConflictError, InvalidRequestError):
-            tally.is_settled(turn_id)
+            pending.is_settled(turn_id)
             raise
         except BaseException:
-            tally.is_in_doubt(turn_id, Doubt(way.partition, self._monotonic(), isinstance(way, Light)))
+            pending.has_unknown_outcome(
+                turn_id, UnknownOutcome(way.partition, self._monotonic(), isinstance(way, Deferred))
+            )
             raise
 
-    def _recognise(self, item: Item | None, operation: str, tally: Tally, partition: int) -> None:
+    def _recognise(self, item: Item | None, operation: str, pending: PendingCounts, partition: int) -> None:
         """Accept the turn that lies there already, if it is the one that was to be put.
 
         Raises:
@@ -228,26 +237,26 @@ class StoredTurns:
             raise ConflictError("another turn has this id")
         line = line_from(item)
         if line.writer is None:
-            tally.is_settled(line.id)
+            pending.is_settled(line.id)
         else:
-            self._has_landed(line.id, Uncounted(line.tokens, partition, self._monotonic()), line.writer, tally)
+            self._has_landed(line.id, Uncounted(line.tokens, partition, self._monotonic()), line.writer, pending)
 
-    def _has_landed(self, turn_id: str, uncounted: Uncounted, writer: str, tally: Tally) -> None:
-        if tally.has_landed(turn_id, uncounted, writer):
+    def _has_landed(self, turn_id: str, uncounted: Uncounted, writer: str, pending: PendingCounts) -> None:
+        if pending.has_landed(turn_id, uncounted, writer):
             self._wake()
 
-    def _tally(self, scope: Scope) -> Tally:
+    def _pending_of(self, scope: Scope) -> PendingCounts:
         with self._lock:
-            tally = self._tallies.get(scope)
-            if tally is None:
-                tally = self._tallies[scope] = Tally(self._new_name, Pace(self._hot_rate))
+            pending = self._pending.get(scope)
+            if pending is None:
+                pending = self._pending[scope] = PendingCounts(self._new_name, Pace(self._hot_rate))
                 self._forget_some()
-            self._tallies.move_to_end(scope)
-            return tally
+            self._pending.move_to_end(scope)
+            return pending
 
     def _forget_some(self) -> None:
         """Let go of the session used least recently. Its mark stays, and anybody may take it away later."""
-        excess = len(self._tallies) - SESSIONS_KNOWN
-        idle = (scope for scope, tally in self._tallies.items() if tally.is_idle())
+        excess = len(self._pending) - SESSIONS_KNOWN
+        idle = (scope for scope, pending in self._pending.items() if pending.is_idle())
         for scope in list(itertools.islice(idle, max(0, excess))):
-            del self._tallies[scope]
+            del self._pending[scope]

@@ -9,11 +9,11 @@ from mcp_memory_server.errors import TableUnavailableError, UnavailableError
 
 R = TypeVar("R")
 
-PATIENCE_SECONDS = 1.0
+TIMEOUT_SECONDS = 1.0
 REST_SECONDS = 1.0
 
 
-class TablePatience:
+class TableTimeout:
     """Asks the table within a short time, and leaves it alone for a moment when that failed.
 
     Where there is no outbox to turn to, the table gets all the time that it takes for itself.
@@ -35,11 +35,11 @@ class TablePatience:
         if self._monotonic() < self._rests_until:
             raise TableUnavailableError("the table did not answer a moment ago")
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await question()
         except TimeoutError as error:
             self._rest()
-            raise TableUnavailableError(f"the table did not answer within {PATIENCE_SECONDS:g} s") from error
+            raise TableUnavailableError(f"the table did not answer within {TIMEOUT_SECONDS:g} s") from error
         except UnavailableError:
             self._rest()
             raise

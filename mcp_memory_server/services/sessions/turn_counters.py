@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from mcp_memory_server.domain.kernel.items import Put, Update
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.counts import Amount, Counters, Line, Mark, abandoned, not_counted
+from mcp_memory_server.domain.sessions.counts import Amount, Counters, Line, Watermark, abandoned, not_counted
 from mcp_memory_server.domain.sessions.hot_sessions import MOST_PARTITIONS
 from mcp_memory_server.errors import ConflictError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
@@ -33,8 +33,8 @@ from mcp_memory_server.schema.turn_records import (
     session_written,
     turn_key,
 )
-from mcp_memory_server.services.kernel.retries import until_it_holds
-from mcp_memory_server.services.sessions.pending_counts import Plan, Tally, Uncounted
+from mcp_memory_server.services.kernel.retries import retry_on_conflict
+from mcp_memory_server.services.sessions.pending_counts import PendingCounts, Plan, Uncounted
 
 OPENED_WITHIN = 8
 """How often it is tried to make a mark while others change the counters. Giving up makes them change even more."""
@@ -65,38 +65,38 @@ class TurnCounters:
         count = session_written(scope, self._now(), add={TURN_COUNT: 1, TOKEN_COUNT: line.tokens})
         await self._table.write([turn, count], operation_id=uuid4().hex)
 
-    async def open_with(self, scope: Scope, turn: Put, line: Line, writer: str, tally: Tally) -> None:
+    async def open_with(self, scope: Scope, turn: Put, line: Line, writer: str, pending: PendingCounts) -> None:
         """Write a turn, count it and make the writer's mark, all at once; the mark only if others leave time for it.
 
         Raises:
             ConflictError: There is a turn already. Nothing was written.
         """
         try:
-            is_open = await self._open_with(scope, turn, line, writer, tally)
+            is_open = await self._open_with(scope, turn, line, writer, pending)
         except BaseException as error:
-            tally.has_not_opened(writer, perhaps=not isinstance(error, ConflictError))
+            pending.has_not_opened(writer, perhaps=not isinstance(error, ConflictError))
             raise
         if not is_open:
-            tally.has_not_opened(writer, perhaps=False)
+            pending.has_not_opened(writer, perhaps=False)
 
-    async def write(self, scope: Scope, tally: Tally, *, last: bool) -> None:
+    async def write(self, scope: Scope, pending: PendingCounts, *, last: bool) -> None:
         """Count what is in this tally; with ``last``, take its mark away too."""
-        if not (tally.has_marks() and tally.begin_writing()):
+        if not (pending.has_marks() and pending.begin_writing()):
             return
         try:
-            await self._settle_doubts(scope, tally)
-            await until_it_holds(lambda: self._write(scope, tally, last=last))
+            await self._settle_unknown_outcomes(scope, pending)
+            await retry_on_conflict(lambda: self._write(scope, pending, last=last))
         finally:
-            tally.end_writing()
-        if tally.is_hot(self._monotonic()):
-            await self.split(scope, tally)
+            pending.end_writing()
+        if pending.is_hot(self._monotonic()):
+            await self.split(scope, pending)
 
-    async def split(self, scope: Scope, tally: Tally) -> None:
+    async def split(self, scope: Scope, pending: PendingCounts) -> None:
         """Double the partitions, if the table takes that now."""
         with suppress(UnavailableError):  # the turns go where they went before
-            await self.raise_partitions(scope, tally, tally.partitions * 2)
+            await self.raise_partitions(scope, pending, pending.partitions * 2)
 
-    async def raise_partitions(self, scope: Scope, tally: Tally, to: int) -> int:
+    async def raise_partitions(self, scope: Scope, pending: PendingCounts, to: int) -> int:
         """Make sure that there are so many partitions, as far as that goes, and return how many there are."""
 
         async def attempt() -> Counters:
@@ -111,8 +111,8 @@ class TurnCounters:
             self._metrics.record(SALTED_SESSIONS, 1)
             return counters
 
-        counters = await until_it_holds(attempt)
-        tally.learn(counters)
+        counters = await retry_on_conflict(attempt)
+        pending.learn(counters)
         return counters.partitions
 
     async def end(self, scope: Scope, ended_at: datetime, operation_id: str) -> None:
@@ -120,12 +120,12 @@ class TurnCounters:
         ended = session_written(scope, self._now(), set={ENDED_AT: ended_at.isoformat()})
         await self._table.update(ended, operation_id=operation_id)
 
-    async def _open_with(self, scope: Scope, turn: Put, line: Line, writer: str, tally: Tally) -> bool:
+    async def _open_with(self, scope: Scope, turn: Put, line: Line, writer: str, pending: PendingCounts) -> bool:
         """Tell whether the mark was made; the turn is written in any case."""
-        counters = tally.counters or await self.read(scope)
+        counters = pending.counters or await self.read(scope)
         for attempt in range(OPENED_WITHIN):
             now = self._now()
-            plan = tally.plan_to_open(writer, line, counters, now)
+            plan = pending.plan_to_open(writer, line, counters, now)
             try:
                 await self._table.write([turn, _planned(scope, counters, plan, now)], operation_id=uuid4().hex)
             except ConflictError:
@@ -135,61 +135,63 @@ class TurnCounters:
                 await asyncio.sleep(random.uniform(0, longest))  # noqa: S311 - no secret depends on it
                 counters = await self.read(scope)
             else:
-                tally.has_opened(writer, plan.set[writer], plan.applied_to(counters))
+                pending.has_opened(writer, plan.set[writer], plan.applied_to(counters))
                 return True
         await self.count_with(scope, turn, line)
         return False
 
-    async def _write(self, scope: Scope, tally: Tally, *, last: bool) -> None:
-        counters = tally.counters or await self.read(scope)
-        if tally.misses_its_mark(counters):
+    async def _write(self, scope: Scope, pending: PendingCounts, *, last: bool) -> None:
+        counters = pending.counters or await self.read(scope)
+        if pending.misses_its_mark(counters):
             counters = await self.read(scope)
-            await self._without_mark(scope, tally, counters)
+            await self._without_mark(scope, pending, counters)
         now = self._now()
-        plan = tally.plan(counters, now, self._monotonic(), last=last)
+        plan = pending.plan(counters, now, self._monotonic(), last=last)
         if plan is None:
             return
-        amount, gone = await self._left_behind(scope, counters, abandoned(counters, now, tally.writer))
+        amount, gone = await self._left_behind(scope, counters, abandoned(counters, now, pending.writer))
         plan = replace(plan, amount=plan.amount + amount, removed=plan.removed | gone)
         try:
             after = await self._update(_planned(scope, counters, plan, now))
         except ConflictError:
-            tally.was_refused()
+            pending.was_refused()
             raise
         except BaseException:
-            tally.got_no_answer()
+            pending.got_no_answer()
             raise
-        tally.has_written(plan, after, self._monotonic())
+        pending.has_written(plan, after, self._monotonic())
 
-    async def _without_mark(self, scope: Scope, tally: Tally, counters: Counters) -> None:
+    async def _without_mark(self, scope: Scope, pending: PendingCounts, counters: Counters) -> None:
         """See to a tally whose mark is gone: only an erased session needs it again, for what was written since."""
-        if not tally.misses_its_mark(counters):
+        if not pending.misses_its_mark(counters):
             return
-        if tally.may_restore_its_mark(self._now()):
-            tally.keep_only(await self._still_there(scope, tally.uncounted()))
+        if pending.may_restore_its_mark(self._now()):
+            pending.keep_only(await self._still_there(scope, pending.uncounted()))
         else:
-            tally.give_up_mark()
+            pending.give_up_mark()
 
     async def _still_there(self, scope: Scope, uncounted: Mapping[str, Uncounted]) -> set[str]:
         keys = {turn_key(scope, turn_id, one.partition): turn_id for turn_id, one in uncounted.items()}
         return {keys[key] for key in await self._table.get_many(keys)}
 
-    async def _settle_doubts(self, scope: Scope, tally: Tally) -> None:
+    async def _settle_unknown_outcomes(self, scope: Scope, pending: PendingCounts) -> None:
         moment = self._monotonic()
-        doubts = tally.old_doubts(moment)
-        keys = {turn_key(scope, turn_id, doubt.partition): turn_id for turn_id, doubt in doubts.items()}
+        unknown_outcomes = pending.old_unknown_outcomes(moment)
+        keys = {turn_key(scope, turn_id, doubt.partition): turn_id for turn_id, doubt in unknown_outcomes.items()}
         if not keys:
             return
         found = await self._table.get_many(keys)
         for key, turn_id in keys.items():
             line = line_from(found[key]) if key in found else None
             if line is None or line.writer is None:
-                tally.is_settled(turn_id)
+                pending.is_settled(turn_id)
             else:
-                tally.has_landed(turn_id, Uncounted(line.tokens, doubts[turn_id].partition, moment), line.writer)
+                pending.has_landed(
+                    turn_id, Uncounted(line.tokens, unknown_outcomes[turn_id].partition, moment), line.writer
+                )
 
     async def _left_behind(
-        self, scope: Scope, counters: Counters, marks: Mapping[str, Mark]
+        self, scope: Scope, counters: Counters, marks: Mapping[str, Watermark]
     ) -> tuple[Amount, frozenset[str]]:
         """Return what writers that are gone have not counted, and their names."""
         if not marks:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_memory_server.domain.kernel.items import Item
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.counts import Counters, Known, Line, not_counted, uncounted_after
+from mcp_memory_server.domain.sessions.counts import Counters, KnownCounts, Line, not_counted, uncounted_after
 from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
 from mcp_memory_server.errors import InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
@@ -71,7 +71,7 @@ class TurnPages:
     def __init__(self, table: ItemTable) -> None:
         self._table = table
 
-    async def last(self, scope: Scope, turns: int, view: View, known: Known) -> tuple[TurnPage, Counters]:
+    async def last(self, scope: Scope, turns: int, view: View, known: KnownCounts) -> tuple[TurnPage, Counters]:
         """Return the last turns, and the counters as they were read. What was known before is not read to be counted.
 
         Raises:

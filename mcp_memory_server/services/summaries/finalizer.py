@@ -97,7 +97,7 @@ class SessionCare:
     async def due_at_hand(self) -> Sequence[Scope]:
         """Return sessions whose deadline has passed, as far as the session memory tells."""
         copies = self._stores.copies
-        if copies is None or self._stores.trust.is_away:
+        if copies is None or self._stores.trust.is_disconnected:
             return ()
         try:
             return await copies.due(self._stores.now(), limit=LOOKED_AT)
@@ -115,7 +115,7 @@ class SessionCare:
             logger.warning("a session cannot be summed up: %s", error)
             await self._endings.look_again(scope, await self._endings.read(scope), self._stores.now() + DAMAGED_PAUSE)
             done = True
-        if done and self._stores.copies is not None and not self._stores.trust.is_away:
+        if done and self._stores.copies is not None and not self._stores.trust.is_disconnected:
             with suppress(CacheUnavailableError):  # the deadline is found again, and nothing is left to do then
                 await self._stores.copies.settle_deadline(scope, self._stores.now())
         return int(done)

@@ -36,9 +36,9 @@ logger = logging.getLogger(__name__)
 class Caretaker:
     """Is told what happens in sessions, and sees to what follows from it. Used from any thread and any event loop."""
 
-    def __init__(self, care: SessionCare, *, has_copies: bool, runs: bool = True) -> None:
+    def __init__(self, care: SessionCare, *, has_cache: bool, runs: bool = True) -> None:
         self._care = care
-        self._has_copies = has_copies
+        self._has_copies = has_cache
         self._runs = runs
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None

@@ -11,9 +11,9 @@ from mcp_memory_server.domain.summaries.folds import folded, folds, narrated
 from mcp_memory_server.domain.summaries.summary import LIFE, NARRATIVE_ID, Level, Summary
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.stamps import raise_stamp
 from mcp_memory_server.schema.summary_records import owner_of_summary, summary_put
-from mcp_memory_server.services.kernel.retries import until_it_holds
+from mcp_memory_server.schema.user_versions import bump_version
+from mcp_memory_server.services.kernel.retries import retry_on_conflict
 from mcp_memory_server.services.summaries.summaries import StoredSummaries, Summaries
 
 FOUND_AT_ONCE = 200
@@ -58,7 +58,7 @@ class Folding:
         """Fold what is old enough of one user, and return how many summaries that were."""
         done = 0
         # A week that was just made may be old enough for its month.
-        while some := await until_it_holds(lambda: self._fold_some(scope)):
+        while some := await retry_on_conflict(lambda: self._fold_some(scope)):
             done += some
         return done
 
@@ -77,7 +77,7 @@ class Folding:
             item = stored.items[keys.summary_key(scope, part.level, part.id)]
             writes.append(Delete(item.key, item.version))
         await self._table.write(
-            [*writes, raise_stamp(scope, *(write.key for write in writes))], operation_id=uuid4().hex
+            [*writes, bump_version(scope, *(write.key for write in writes))], operation_id=uuid4().hex
         )
         return len(parts)
 

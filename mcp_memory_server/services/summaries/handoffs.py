@@ -8,7 +8,7 @@ from threading import Lock
 from mcp_memory_server.domain.context.handoff import Change, HandOff, without_changes
 from mcp_memory_server.domain.facts.fact import Fact
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.memories import Kind, Known
+from mcp_memory_server.domain.recall.memories import Kind, UserSnapshot
 from mcp_memory_server.schema.keys import FORGOTTEN, PAST_FACTS, SUMMARIES, fact_place
 from mcp_memory_server.services.summaries.summaries import Summaries
 
@@ -26,7 +26,7 @@ class _Kept:
     serial: int
     handoff: HandOff
 
-    def is_right_for(self, known: Known) -> bool:
+    def is_right_for(self, known: UserSnapshot) -> bool:
         """Tell whether nothing was changed since that a hand-off depends on."""
         if self.stamp == known.stamp:
             return True
@@ -42,7 +42,7 @@ class HandOffs:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = Lock()
 
-    async def of(self, scope: Scope, known: Known) -> HandOff:
+    async def of(self, scope: Scope, known: UserSnapshot) -> HandOff:
         """Return the hand-off as of the stamp under which the user's memories were read."""
         with self._lock:
             kept = self._kept.get(scope.user_id)
@@ -51,7 +51,7 @@ class HandOffs:
             self._keep(scope.user_id, kept)
         return kept.handoff
 
-    async def _made(self, scope: Scope, known: Known) -> HandOff:
+    async def _made(self, scope: Scope, known: UserSnapshot) -> HandOff:
         if not any(memory.kind is Kind.SUMMARY for memory in known.rows):
             return HandOff()
         stored, forgotten = await asyncio.gather(self._summaries.stored(scope), self._summaries.forgotten(scope))
@@ -67,12 +67,12 @@ class HandOffs:
                 self._kept.popitem(last=False)
 
 
-def _changes(known: Known) -> list[Change]:
+def _changes(known: UserSnapshot) -> list[Change]:
     past = [memory.fact for memory in known.past if memory.fact is not None]
     return [Change(fact.text, _text_now(known, fact), fact.valid_to) for fact in past if fact.valid_to is not None]
 
 
-def _text_now(known: Known, past: Fact) -> str:
+def _text_now(known: UserSnapshot, past: Fact) -> str:
     """Return what holds in the place of a past fact, "" if nothing does."""
     by_statement = known.by_key.get(fact_place(past.superseded_by or ""))
     under_topic = (known.by_key[sk] for sk in known.by_topic.get((past.topic or "").casefold(), ()))

@@ -9,7 +9,7 @@ from mcp_memory_server.domain.summaries.material import material_from
 from mcp_memory_server.errors import CacheUnavailableError, ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.turn_records import rolled, rolled_upto, rolling_key, summary_from
-from mcp_memory_server.services.sessions.session_reader import SessionsAtHand
+from mcp_memory_server.services.sessions.session_reader import SessionReader
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 
 READ_AT_ONCE = 100
@@ -21,14 +21,14 @@ LONGEST_SUMMARY = 1_600
 class RollingSummaries:
     """Folds turns that made way into the summary that is read with the session. No model is asked: it is done often."""
 
-    def __init__(self, table: ItemTable, stores: SessionStores, at_hand: SessionsAtHand) -> None:
+    def __init__(self, table: ItemTable, stores: SessionStores, reader: SessionReader) -> None:
         self._table = table
         self._stores = stores
-        self._at_hand = at_hand
+        self._reader = reader
 
     async def roll(self, scope: Scope) -> bool:
         """Bring the summary up to the turns at hand; tell whether anything was missing in it."""
-        loaded = await self._at_hand.load(scope, view=View.SUMMARY)
+        loaded = await self._reader.load(scope, view=View.SUMMARY)
         if loaded.cursor is None:
             return False
         item = await self._table.get(rolling_key(scope))
@@ -42,7 +42,7 @@ class RollingSummaries:
             await self._table.put(rolled(scope, text, turns[-1].id, self._stores.now(), expected_version=version))
         except ConflictError:
             return False  # somebody else did the same
-        if self._stores.copies is not None and not self._stores.trust.is_away:
+        if self._stores.copies is not None and not self._stores.trust.is_disconnected:
             with suppress(CacheUnavailableError):  # it is read from the table with the next copy
                 await self._stores.copies.sum_up(scope, text)
         return True

@@ -30,9 +30,9 @@ from mcp_memory_server.errors import ConflictError, ForgottenError, InvalidReque
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.ending_records import Ending
-from mcp_memory_server.schema.stamps import raise_stamp
 from mcp_memory_server.schema.summary_records import summary_put
-from mcp_memory_server.services.sessions.session_reader import LoadedSession, SessionsAtHand
+from mcp_memory_server.schema.user_versions import bump_version
+from mcp_memory_server.services.sessions.session_reader import LoadedSession, SessionReader
 from mcp_memory_server.services.summaries.ending_leases import LONGEST_LIFE, Endings
 from mcp_memory_server.services.summaries.summaries import Summaries
 from mcp_memory_server.services.summaries.summarizing import Summarizing
@@ -59,7 +59,7 @@ class SessionEnds:
     def __init__(
         self,
         table: ItemTable,
-        at_hand: SessionsAtHand,
+        reader: SessionReader,
         endings: Endings,
         summaries: Summaries,
         summarizing: Summarizing,
@@ -67,7 +67,7 @@ class SessionEnds:
         now: Callable[[], datetime],
     ) -> None:
         self._table = table
-        self._at_hand = at_hand
+        self._reader = reader
         self._endings = endings
         self._summaries = summaries
         self._summarizing = summarizing
@@ -119,7 +119,7 @@ class SessionEnds:
         ending = await self._endings.read(scope)
         if self._endings.is_held(ending):
             return False
-        session = await self._at_hand.last(scope, MOST_TURNS, View.SUMMARY)
+        session = await self._reader.last(scope, MOST_TURNS, View.SUMMARY)
         if session.status is not Status.COMPLETE:
             raise UnavailableError("not all turns of the session could be read")
         if not session.turns:
@@ -201,7 +201,7 @@ class SessionEnds:
         item: Item | None = await self._table.get(keys.summary_key(scope, summary.level, summary.id))
         version, over = (0, None) if item is None else (item.version, item.body)
         put = summary_put(scope, summary, expected_version=version, over=over)
-        return [put, raise_stamp(scope, put.key)]
+        return [put, bump_version(scope, put.key)]
 
 
 def _by_the_agent(summaries: Sequence[Summary], scope: Scope) -> Summary | None:

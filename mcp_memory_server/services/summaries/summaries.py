@@ -13,8 +13,8 @@ from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import sketch_from
-from mcp_memory_server.schema.stamps import raise_stamp
 from mcp_memory_server.schema.summary_records import summary_from, summary_put
+from mcp_memory_server.schema.user_versions import bump_version
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,6 @@ class Summaries:
             cleaned = unwanted.taken_from(summary)
             if cleaned != summary:
                 put = summary_put(scope, cleaned, expected_version=item.version, over=item.body)
-                await self._table.write([put, raise_stamp(scope, put.key)])
+                await self._table.write([put, bump_version(scope, put.key)])
                 changed += 1
         return changed

@@ -11,7 +11,7 @@ from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.lines import header_line, line_from, puts_from, statement_fingerprint
-from mcp_memory_server.schema.stamps import raise_stamp
+from mcp_memory_server.schema.user_versions import bump_version
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.user_memory_cache import memory_from
 
@@ -95,7 +95,7 @@ class Archive:
         if not new:
             return 0
         try:
-            await self._table.write([*new, raise_stamp(scope, *(put.key for put in new))])
+            await self._table.write([*new, bump_version(scope, *(put.key for put in new))])
         except ConflictError:  # someone added one of them a moment ago: the others are still wanted
             if len(new) == 1:
                 return 0

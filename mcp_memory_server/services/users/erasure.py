@@ -12,7 +12,7 @@ from mcp_memory_server.domain.facts.topics import same_topic
 from mcp_memory_server.domain.kernel.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.language.mentions import sketch
-from mcp_memory_server.domain.recall.memories import Kind, Known, KnownMemory
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
 from mcp_memory_server.domain.recall.memory_ids import resolved_id
 from mcp_memory_server.domain.recall.turn_memories import TURN_ID_PREFIX
 from mcp_memory_server.errors import ConflictError, NotFoundError, TableDamagedError, UnavailableError
@@ -22,7 +22,6 @@ from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_memory import SessionMemory
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import tombstone_body
-from mcp_memory_server.schema.stamps import raise_stamp
 from mcp_memory_server.schema.turn_records import (
     TURNS,
     counters_from,
@@ -33,10 +32,11 @@ from mcp_memory_server.schema.turn_records import (
     sessions_of,
     turn_from,
 )
+from mcp_memory_server.schema.user_versions import bump_version
 from mcp_memory_server.services.facts.history import earlier_versions
-from mcp_memory_server.services.kernel.retries import until_it_holds
-from mcp_memory_server.services.kernel.user_memory_cache import KnownMemories, memory_from
-from mcp_memory_server.services.recall.index_registry import SearchableMemories
+from mcp_memory_server.services.kernel.retries import retry_on_conflict
+from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache, memory_from
+from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.user_index import turn_document
 from mcp_memory_server.services.summaries.summaries import Summaries
 
@@ -71,8 +71,8 @@ class Erasure:
     def __init__(
         self,
         table: ItemTable,
-        known: KnownMemories,
-        searchable: SearchableMemories,
+        known: UserMemoryCache,
+        searchable: IndexRegistry,
         elsewhere: Callable[[], Elsewhere],
         now: Callable[[], datetime],
     ) -> None:
@@ -95,9 +95,9 @@ class Erasure:
         if memory_id.startswith(TURN_ID_PREFIX):
             return await self._forget_turn(scope, memory_id)
         memory_id = resolved_id(memory_id, await self._known.of(scope))
-        removed: list[KnownMemory] = []
+        removed: list[StoredMemory] = []
         # Again until nothing is left: another writer may have turned it into history in the meantime.
-        while some := await until_it_holds(lambda: self._forget(scope, memory_id)):
+        while some := await retry_on_conflict(lambda: self._forget(scope, memory_id)):
             removed += some
         if not removed:
             raise _nothing(memory_id)
@@ -107,7 +107,7 @@ class Erasure:
         return Forgotten(memory_id, named.text, len(removed), len(earlier))
 
     async def _forget_turn(self, scope: Scope, memory_id: str) -> Forgotten:
-        known, talks = await self._known.with_talks(scope)
+        known, talks = await self._known.with_activity(scope)
         searchable, missing = await self._searchable.of(scope, known, talks)
         places = {place.key(scope): place for place in searchable.places_of_turn(memory_id)}
         items = await self._table.get_many(places)
@@ -183,7 +183,7 @@ class Erasure:
                     yield parts
             yield partition
 
-    async def _forget(self, scope: Scope, memory_id: str) -> list[KnownMemory]:
+    async def _forget(self, scope: Scope, memory_id: str) -> list[StoredMemory]:
         known = await self._known.of(scope)
         partition = keys.user_partition(scope.user_id)
         by_key = {Key(partition, sk): known.by_key[sk] for sk in _victims(known, memory_id)}
@@ -196,7 +196,7 @@ class Erasure:
         for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
             removals = (Delete(key, found[key].version) for key in some)
             marks = _marks(scope, [by_key[key] for key in some], self._now())
-            stamp = raise_stamp(scope, *some, *(mark.key for mark in marks))
+            stamp = bump_version(scope, *some, *(mark.key for mark in marks))
             await self._table.write([stamp, *removals, *marks])
         return [memory for key, memory in by_key.items() if key in found]
 
@@ -205,7 +205,7 @@ def _nothing(memory_id: str) -> NotFoundError:
     return NotFoundError(f"no memory has the id {memory_id[:80]!r}; `recall` shows the ids of what is known")
 
 
-def _victims(known: Known, memory_id: str) -> list[str]:
+def _victims(known: UserSnapshot, memory_id: str) -> list[str]:
     """Return the sort keys of what goes: the memory, its repetitions and, if it holds, its history and the guesses."""
     facts = {sk: memory.fact for sk, memory in known.by_key.items() if memory.fact is not None}
     named = {sk for sk, memory in known.by_key.items() if _is_named(memory, memory_id)}
@@ -217,13 +217,13 @@ def _victims(known: Known, memory_id: str) -> list[str]:
     return sorted(victims, key=lambda sk: (sk in named, known.by_key[sk].kind is Kind.FACT, sk))
 
 
-def _is_named(memory: KnownMemory, memory_id: str) -> bool:
+def _is_named(memory: StoredMemory, memory_id: str) -> bool:
     if memory.kind is Kind.PREFERENCE:
         return memory.id.casefold() == memory_id.casefold()
     return memory.id == memory_id
 
 
-def _history(known: Known, current: Collection[str]) -> set[str]:
+def _history(known: UserSnapshot, current: Collection[str]) -> set[str]:
     """Return the earlier versions. Releases up to 0.2 kept those of a topic together, without saying of which fact."""
     found = earlier_versions(known, current)
     for sk in current:
@@ -244,7 +244,7 @@ def _guesses(facts: Mapping[str, Fact], current: Sequence[Fact]) -> set[str]:
     }
 
 
-def _marks(scope: Scope, victims: Sequence[KnownMemory], now: datetime) -> list[Put]:
+def _marks(scope: Scope, victims: Sequence[StoredMemory], now: datetime) -> list[Put]:
     facts = {memory.fact.fingerprint: memory.fact for memory in victims if memory.fact}
     return [
         Put(

@@ -13,7 +13,7 @@ from mcp_memory_server.domain.facts.fact import Source
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.recall.answers import Status, reply_text
 from mcp_memory_server.domain.recall.cursors import place_from
-from mcp_memory_server.domain.recall.memories import Known, KnownMemory, from_fact
+from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
 from mcp_memory_server.domain.recall.overview import overview_at
 from tests.domain.generated import budgets, count, memories, thorough
 from tests.domain.samples import CITY, DAY, NOON, fact, inferred, known_fact, known_preference
@@ -22,18 +22,22 @@ HEADINGS = ["# What is known about the user", *(section.value for section in Sec
 MISSING = ("12345 stored memories could not be read",)
 
 
-def known(found: list[KnownMemory]) -> Known:
-    return Known(1, {memory.id: memory for memory in found})
+def known(found: list[StoredMemory]) -> UserSnapshot:
+    return UserSnapshot(1, {memory.id: memory for memory in found})
 
 
 def page(
-    found: list[KnownMemory], max_tokens: int = 600, missing: tuple[str, ...] = (), cursor: str | None = None
+    found: list[StoredMemory], max_tokens: int = 600, missing: tuple[str, ...] = (), cursor: str | None = None
 ) -> ContextPage:
     return page_of(known(found), max_tokens, missing, cursor)
 
 
 def page_of(
-    everything: Known, max_tokens: int, missing: tuple[str, ...] = (), cursor: str | None = None, now: datetime = NOON
+    everything: UserSnapshot,
+    max_tokens: int,
+    missing: tuple[str, ...] = (),
+    cursor: str | None = None,
+    now: datetime = NOON,
 ) -> ContextPage:
     overview, start = overview_at(everything, now), place_from(cursor)
     ordered = list(islice(in_order(everything, overview, now), most_entries(start, max_tokens)))
@@ -41,7 +45,7 @@ def page_of(
     return write_page(content, now, count, max_tokens)
 
 
-def distinct(found: list[KnownMemory]) -> int:
+def distinct(found: list[StoredMemory]) -> int:
     return len({memory.id for memory in found})
 
 
@@ -51,7 +55,7 @@ def entries(text: str) -> list[str]:
 
 @thorough
 @given(st.lists(memories, max_size=12), st.sampled_from([(), MISSING]), budgets)
-def test_the_whole_reply_keeps_the_budget(found: list[KnownMemory], missing: tuple[str, ...], max_tokens: int) -> None:
+def test_the_whole_reply_keeps_the_budget(found: list[StoredMemory], missing: tuple[str, ...], max_tokens: int) -> None:
     written = page(found, max_tokens, missing)
 
     assert count(reply_text(written.to_reply())) <= max_tokens
@@ -60,7 +64,7 @@ def test_the_whole_reply_keeps_the_budget(found: list[KnownMemory], missing: tup
 
 @thorough
 @given(st.lists(memories, max_size=12))
-def test_no_memory_can_forge_a_heading_or_an_entry(found: list[KnownMemory]) -> None:
+def test_no_memory_can_forge_a_heading_or_an_entry(found: list[StoredMemory]) -> None:
     written = page(found, 20_000)
 
     headings = [line for line in written.text.splitlines() if line.startswith("#")]
@@ -70,7 +74,7 @@ def test_no_memory_can_forge_a_heading_or_an_entry(found: list[KnownMemory]) -> 
 
 @thorough
 @given(st.lists(memories, max_size=12), budgets)
-def test_pages_tell_everything_once_and_more_falls_to_nothing(found: list[KnownMemory], max_tokens: int) -> None:
+def test_pages_tell_everything_once_and_more_falls_to_nothing(found: list[StoredMemory], max_tokens: int) -> None:
     everything = known(found)
     pages = [page_of(everything, max_tokens)]
     while pages[-1].cursor is not None:

@@ -11,7 +11,7 @@ from mcp_memory_server.domain.facts.fact import Fact, ended
 from mcp_memory_server.domain.kernel.text import ever_shorter
 from mcp_memory_server.domain.recall.answers import Recalled, Reply, Status, check_budget, reply_text, told
 from mcp_memory_server.domain.recall.cursors import Place, place_from
-from mcp_memory_server.domain.recall.memories import KnownMemory, from_fact
+from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
 from mcp_memory_server.errors import InvalidRequestError
 from tests.domain.generated import budgets, count, memories, thorough
 from tests.domain.samples import CITY, DAY, NOON, fact, known_fact, known_preference
@@ -22,7 +22,7 @@ PARTIAL = Recalled(Status.PARTIAL, (), missing=("12345 stored memories could not
 answers = st.sampled_from([COMPLETE, PARTIAL])
 
 
-def fitted(found: list[KnownMemory], max_tokens: int, answer: Recalled = COMPLETE) -> Recalled:
+def fitted(found: list[StoredMemory], max_tokens: int, answer: Recalled = COMPLETE) -> Recalled:
     reply = Reply(answer, len(found), (), count, max_tokens)
     fitting = 0
     while fitting < len(found) and reply.add(told(found[fitting], NOON)):
@@ -32,7 +32,7 @@ def fitted(found: list[KnownMemory], max_tokens: int, answer: Recalled = COMPLET
 
 @thorough
 @given(st.lists(memories, max_size=12), answers, budgets)
-def test_the_whole_reply_keeps_the_budget(found: list[KnownMemory], answer: Recalled, max_tokens: int) -> None:
+def test_the_whole_reply_keeps_the_budget(found: list[StoredMemory], answer: Recalled, max_tokens: int) -> None:
     fit = fitted(found, max_tokens, answer)
 
     assert count(reply_text(fit.to_reply())) <= max_tokens
@@ -43,7 +43,7 @@ def test_the_whole_reply_keeps_the_budget(found: list[KnownMemory], answer: Reca
 @thorough
 @given(st.lists(memories, min_size=1, max_size=4), answers, budgets)
 def test_nothing_is_told_only_if_even_the_best_cut_short_does_not_fit(
-    found: list[KnownMemory], answer: Recalled, max_tokens: int
+    found: list[StoredMemory], answer: Recalled, max_tokens: int
 ) -> None:
     fit = fitted(found, max_tokens, answer)
 
@@ -55,7 +55,7 @@ def test_nothing_is_told_only_if_even_the_best_cut_short_does_not_fit(
 
 @given(st.lists(memories, max_size=10), budgets)
 @example([], 50)
-def test_what_is_told_keeps_its_order(found: list[KnownMemory], max_tokens: int) -> None:
+def test_what_is_told_keeps_its_order(found: list[StoredMemory], max_tokens: int) -> None:
     ids = [memory.id for memory in found]
     positions = iter(ids)
 

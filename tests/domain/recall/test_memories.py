@@ -6,7 +6,7 @@ from mcp_memory_server.domain.facts.fact import Permanence, Standing
 from mcp_memory_server.domain.facts.notes import Note, NoteKind
 from mcp_memory_server.domain.recall.memories import (
     Kind,
-    KnownMemory,
+    StoredMemory,
     alive,
     by_topic,
     by_topic_after,
@@ -19,7 +19,7 @@ from mcp_memory_server.domain.recall.memories import (
 from tests.domain.samples import CITY, DAY, NOON, fact, known_fact
 
 
-def told(memories: list[KnownMemory]) -> list[tuple[str | None, str, int]]:
+def told(memories: list[StoredMemory]) -> list[tuple[str | None, str, int]]:
     return [(memory.topic, memory.text, memory.support) for memory in memories]
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from mcp_memory_server.domain.recall.memories import Known
+from mcp_memory_server.domain.recall.memories import UserSnapshot
 from mcp_memory_server.domain.recall.memory_ids import resolved_id, short_id
 from mcp_memory_server.errors import InvalidRequestError
 from tests.domain.samples import known_fact, known_preference
 
 CAT, DOG, TONE = known_fact("Has a cat"), known_fact("Has a dog"), known_preference("tone", "brief")
-KNOWN = Known(1, {memory.id: memory for memory in (CAT, DOG, TONE)})
+KNOWN = UserSnapshot(1, {memory.id: memory for memory in (CAT, DOG, TONE)})
 
 
 def test_what_a_page_shows_names_the_memory() -> None:
@@ -22,7 +22,7 @@ def test_what_is_whole_short_or_unknown_stays_as_it_is(given: str) -> None:
 
 
 def test_a_beginning_that_several_have_is_refused_with_their_ids() -> None:
-    twins = Known(1, {name: known_fact(name) for name in ("a", "b")})
+    twins = UserSnapshot(1, {name: known_fact(name) for name in ("a", "b")})
     for sk, memory in twins.by_key.items():
         object.__setattr__(memory, "id", f"abcdefgh{sk}000")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mcp_memory_server.domain.facts.fact import Fact, Statement
 from mcp_memory_server.domain.facts.learning import learn
-from mcp_memory_server.domain.recall.memories import Known, KnownMemory, from_fact
+from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
 from mcp_memory_server.domain.recall.overview import Overview, overview_at, overview_of, updated
 from tests.domain.generated import memories
 from tests.domain.samples import DAY, NOON, fact, known_fact
@@ -18,7 +18,7 @@ def told(overview: Overview) -> object:
     return shelves, overview.days, overview.ends, overview.changes, dict(overview.topics)
 
 
-def dated(text: str, day: int) -> KnownMemory:
+def dated(text: str, day: int) -> StoredMemory:
     return from_fact(learn(Statement(text, until=NOON.date() + timedelta(days=day)), NOON).fact)
 
 
@@ -28,7 +28,7 @@ rows = st.dictionaries(st.sampled_from("abcdefgh"), some)
 
 @given(rows, st.lists(rows, max_size=4), st.sets(st.sampled_from("abcdefgh")))
 def test_what_was_changed_is_moved(
-    first: dict[str, KnownMemory], changes: list[dict[str, KnownMemory]], removed: set[str]
+    first: dict[str, StoredMemory], changes: list[dict[str, StoredMemory]], removed: set[str]
 ) -> None:
     current, overview = dict(first), overview_of(first, NOON)
     for new in [*changes, {}]:
@@ -44,7 +44,7 @@ def test_what_was_changed_is_moved(
 
 @given(rows, rows)
 def test_whoever_holds_an_earlier_overview_is_not_disturbed(
-    first: dict[str, KnownMemory], new: dict[str, KnownMemory]
+    first: dict[str, StoredMemory], new: dict[str, StoredMemory]
 ) -> None:
     overview = overview_of(first, NOON)
 
@@ -54,7 +54,7 @@ def test_whoever_holds_an_earlier_overview_is_not_disturbed(
 
 
 def test_it_is_worked_out_once_a_day() -> None:
-    known = Known(1, {"a": known_fact("Anna has a cat")})
+    known = UserSnapshot(1, {"a": known_fact("Anna has a cat")})
 
     first = overview_at(known, NOON)
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Standing
 from mcp_memory_server.domain.recall.documents import Match
-from mcp_memory_server.domain.recall.memories import KnownMemory, from_fact
+from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
 from mcp_memory_server.domain.recall.past_values import after_their_successors
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def memory(name: str, standing: Standing, topic: str | None) -> KnownMemory:
+def memory(name: str, standing: Standing, topic: str | None) -> StoredMemory:
     ended = NOW if standing is Standing.PAST else None
     began = NOW - timedelta(days=9)
     stated = Source.USER_STATED
@@ -19,7 +19,7 @@ def memory(name: str, standing: Standing, topic: str | None) -> KnownMemory:
     return from_fact(fact)
 
 
-def order(*memories: KnownMemory) -> list[str]:
+def order(*memories: StoredMemory) -> list[str]:
     matches = [Match(one.id, 0.5, {}) for one in memories]
     return [match.id for match in after_their_successors(matches, {one.id: one for one in memories}, NOW)]
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.recall.memories import Kind, Known, KnownMemory
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
 from mcp_memory_server.domain.recall.overview import best_first
-from mcp_memory_server.domain.recall.ranking import liking, standing, standing_of_turn
+from mcp_memory_server.domain.recall.ranking import prior, prior_of_turn, usage_boost
 from tests.domain.samples import DAY, NOON, known_fact, known_preference
 
 ANNA = [
@@ -17,8 +17,8 @@ ANNA = [
 ]
 
 
-def known(memories: list[KnownMemory]) -> Known:
-    return Known(1, {str(number): memory for number, memory in enumerate(memories)})
+def known(memories: list[StoredMemory]) -> UserSnapshot:
+    return UserSnapshot(1, {str(number): memory for number, memory in enumerate(memories)})
 
 
 def test_preferences_are_worth_knowing_before_facts() -> None:
@@ -40,14 +40,14 @@ def test_the_order_without_a_question_follows_fading_and_is_worked_out_once_a_da
 def test_a_fresh_memory_counts_more_than_an_old_one() -> None:
     old, new = known_fact("Anna has a cat", at=NOON - 700 * DAY), known_fact("Anna has a dog", at=NOON)
 
-    assert standing(new, NOON) > standing(old, NOON)
+    assert prior(new, NOON) > prior(old, NOON)
 
 
 def test_an_important_turn_counts_more_than_a_greeting() -> None:
-    assert standing_of_turn(NOON, 0.9, NOON) > standing_of_turn(NOON, 0.1, NOON)
+    assert prior_of_turn(NOON, 0.9, NOON) > prior_of_turn(NOON, 0.1, NOON)
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_what_is_told_often_is_liked_a_little_more_and_never_much(one: int, other: int) -> None:
-    assert (liking(one) <= liking(other)) == (one <= other) or liking(one) == liking(other)
-    assert 1.0 <= liking(one) <= 1.1
+    assert (usage_boost(one) <= usage_boost(other)) == (one <= other) or usage_boost(one) == usage_boost(other)
+    assert 1.0 <= usage_boost(one) <= 1.1

@@ -11,7 +11,7 @@ from mcp_memory_server.domain.sessions.counts import (
     Amount,
     Counters,
     Line,
-    Mark,
+    Watermark,
     abandoned,
     amount_of,
     is_counted,
@@ -25,11 +25,11 @@ ids = st.integers(0, 50).map(lambda number: f"{number:03}")
 lines = st.lists(
     st.builds(Line, ids, st.integers(0, 9), st.sampled_from([None, *WRITERS])), unique_by=lambda line: line.id
 )
-marks = st.dictionaries(st.sampled_from(WRITERS), st.builds(Mark, ids, st.just(NOON)))
+marks = st.dictionaries(st.sampled_from(WRITERS), st.builds(Watermark, ids, st.just(NOON)))
 
 
 @given(lines, marks)
-def test_counted_and_uncounted_turns_are_all_turns(stored: list[Line], marks: dict[str, Mark]) -> None:
+def test_counted_and_uncounted_turns_are_all_turns(stored: list[Line], marks: dict[str, Watermark]) -> None:
     counters = Counters(version=1, marks=marks)
 
     counted = amount_of(line for line in stored if is_counted(line, counters))
@@ -38,7 +38,7 @@ def test_counted_and_uncounted_turns_are_all_turns(stored: list[Line], marks: di
 
 
 @given(lines, marks)
-def test_uncounted_turns_lie_only_after_the_oldest_mark(stored: list[Line], marks: dict[str, Mark]) -> None:
+def test_uncounted_turns_lie_only_after_the_oldest_mark(stored: list[Line], marks: dict[str, Watermark]) -> None:
     counters = Counters(version=1, marks=marks)
     after = uncounted_after(counters)
 
@@ -49,7 +49,7 @@ def test_uncounted_turns_lie_only_after_the_oldest_mark(stored: list[Line], mark
 
 @given(lines, marks, st.sampled_from(WRITERS))
 def test_taking_a_mark_away_counts_exactly_what_lay_after_it(
-    stored: list[Line], marks: dict[str, Mark], gone: str
+    stored: list[Line], marks: dict[str, Watermark], gone: str
 ) -> None:
     before = Counters(version=1, marks=marks)
     left = {name: mark for name, mark in marks.items() if name != gone}
@@ -68,11 +68,11 @@ def test_without_counters_every_turn_is_counted_by_the_reader(stored: list[Line]
 def test_a_turn_that_was_read_twice_counts_once() -> None:
     line = Line("001", 5, "a")
 
-    assert not_counted([line, line], Counters(version=1, marks={"a": Mark("000", NOON)})) == Amount(1, 5)
+    assert not_counted([line, line], Counters(version=1, marks={"a": Watermark("000", NOON)})) == Amount(1, 5)
 
 
 def test_a_mark_is_abandoned_when_its_writer_did_not_touch_it_for_an_hour() -> None:
-    old, new = Mark("001", NOON - ABANDONED_AFTER), Mark("001", NOON - ABANDONED_AFTER + timedelta(seconds=1))
+    old, new = Watermark("001", NOON - ABANDONED_AFTER), Watermark("001", NOON - ABANDONED_AFTER + timedelta(seconds=1))
     counters = Counters(version=1, marks={"old": old, "new": new, "mine": old})
 
     assert abandoned(counters, NOON, "mine") == {"old": old}

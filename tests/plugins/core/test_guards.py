@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_plugins.guards.guards import Finding, GuardRules, Guards, Runaway
+from agent_plugins.guards.guards import Finding, GuardRules, Guards, LoopKind
 from mcp_memory_server import InvalidRequestError
 from tests.plugins.core.moments import Moments
 
@@ -143,7 +143,7 @@ def test_agents_that_wait_for_each_other_are_told_before_they_wait(guards: Guard
     told = guards.lock_waited_for("cart", "search")
 
     assert told is not None
-    assert (told.kind, told.stop) == (Runaway.DEADLOCK, True)
+    assert (told.kind, told.stop) == (LoopKind.DEADLOCK, True)
     assert told.message.startswith(
         'Nobody can go on: "search" waits for "orders" waits for "writer" waits for "search".'
     )

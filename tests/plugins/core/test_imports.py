@@ -9,8 +9,9 @@ HEAVY = {"agent_squad", "anthropic", "boto3", "botocore", "mcp", "redis", "stran
 
 PROGRAM = """
 import sys
-import agent_plugins.guards.agent_locks, agent_plugins.state.changes, agent_plugins.state.state_coordinator, agent_plugins.breakers.status_file
-import agent_plugins.state.token_budget, agent_plugins.breakers.tool_registry
+import agent_plugins.breakers.status_file, agent_plugins.breakers.tool_registry
+import agent_plugins.guards.agent_locks, agent_plugins.state.changes
+import agent_plugins.state.state_coordinator, agent_plugins.state.token_budget
 print(*sorted({name.partition('.')[0] for name in sys.modules}))
 """
 

@@ -15,7 +15,7 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.turns import LIFE, NewTurn, Role, View
 from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 from mcp_memory_server.services.conversations.conversations import Conversations
-from mcp_memory_server.wiring import BesideTheTable, running
+from mcp_memory_server.wiring import SessionBackends, running
 from tests.clock import FakeClock
 from tests.services.conftest import OpenMemory, OpenTable
 from tests.services.watched_table import WatchedTable
@@ -46,14 +46,14 @@ async def watched(path: Path, open_table: OpenTable) -> WatchedTable:
 
 @pytest.fixture
 async def service(watched: WatchedTable, clock: FakeClock) -> AsyncIterator[Conversations]:
-    async with running(watched.as_table, BesideTheTable(), now=clock) as memory:
+    async with running(watched.as_table, SessionBackends(), now=clock) as memory:
         yield memory.conversations
 
 
 @pytest.fixture
 async def other(path: Path, open_table: OpenTable, clock: FakeClock) -> AsyncIterator[Conversations]:
     """The same conversations, as another process sees them."""
-    async with running(await open_table(path), BesideTheTable(), now=clock) as memory:
+    async with running(await open_table(path), SessionBackends(), now=clock) as memory:
         yield memory.conversations
 
 

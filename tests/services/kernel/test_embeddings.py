@@ -46,7 +46,7 @@ class CountingEmbedder(BuiltInEmbedder):
         return self._runs_here
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_loaded(self) -> bool:
         return self._runs_here
 
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:

@@ -8,7 +8,7 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys
 from mcp_memory_server.services.kernel import user_memory_cache as known_memories
-from mcp_memory_server.services.kernel.user_memory_cache import KnownMemories
+from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
@@ -24,7 +24,7 @@ async def test_a_copy_is_used_while_nothing_changes_and_only_what_changed_is_rea
     memory: Memory, anna: Scope
 ) -> None:
     watched = WatchedTable(memory.table)
-    known = KnownMemories(watched.as_table)
+    known = UserMemoryCache(watched.as_table)
     await memory.facts.learn(anna, Statement("Has a cat"))
 
     first, second = await known.of(anna), await known.of(anna)
@@ -79,7 +79,7 @@ async def test_the_users_seen_last_are_kept_and_the_others_are_read_again(
 ) -> None:
     monkeypatch.setattr(known_memories, "USERS_KEPT", 20)
     watched = WatchedTable(memory.table)
-    known = KnownMemories(watched.as_table)
+    known = UserMemoryCache(watched.as_table)
     users = [Scope(f"user {number}") for number in range(21)]
     for user in users:
         await known.of(user)
@@ -134,7 +134,7 @@ async def test_what_is_written_while_it_is_being_read_is_not_missed(memory: Memo
     await memory.facts.learn(anna, Statement("Has a cat"))
     watched = WatchedTable(memory.table)
     watched.before["query"] = lambda: memory.facts.learn(anna, Statement("Has a dog"))
-    known = KnownMemories(watched.as_table)
+    known = UserMemoryCache(watched.as_table)
 
     await known.of(anna)
     now = await known.of(anna)

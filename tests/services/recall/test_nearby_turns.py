@@ -102,7 +102,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine shares two cores with the tests: how long is waited for it is tested elsewhere."""
     patient = partial(vector_index.open_vector_index, deadline=PATIENCE)
     monkeypatch.setattr(vector_index, "open_vector_index", patient)

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.errors import TableUnavailableError
-from mcp_memory_server.services.sessions.cache_epoch import AWAY_LASTS, LOOK_LASTS, CopyTrust
+from mcp_memory_server.services.sessions.cache_epoch import DISCONNECTED_LASTS, SNAPSHOT_LASTS, CacheEpoch
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 
@@ -25,63 +25,63 @@ async def table(path: Path, clock: FakeClock) -> AsyncIterator[WatchedTable]:
     await watched.close()
 
 
-def process(name: str, table: WatchedTable, clock: FakeClock) -> CopyTrust:
+def process(name: str, table: WatchedTable, clock: FakeClock) -> CacheEpoch:
     """Return the trust of one process. Its two clocks are moved together."""
-    return CopyTrust(table.as_table, clock, process=name, monotonic=lambda: clock().timestamp())
+    return CacheEpoch(table.as_table, clock, process=name, monotonic=lambda: clock().timestamp())
 
 
-async def away(trust: CopyTrust) -> None:
+async def away(trust: CacheEpoch) -> None:
     """Let a process lose the session memory, and tell everybody."""
-    trust.leave()
-    await trust.stay_away()
+    trust.disconnect()
+    await trust.heartbeat()
 
 
 async def test_at_first_copies_may_be_served(table: WatchedTable, clock: FakeClock) -> None:
-    look = await process("one", table, clock).look()
+    read_snapshot = await process("one", table, clock).read_snapshot()
 
-    assert (look.epoch, look.may_be_served) == (0, True)
+    assert (read_snapshot.epoch, read_snapshot.may_be_served) == (0, True)
 
 
 async def test_the_table_is_asked_once_for_as_long_as_a_look_lasts(table: WatchedTable, clock: FakeClock) -> None:
     trust = process("one", table, clock)
 
     for _ in range(10):
-        await trust.look()
-    clock.advance(LOOK_LASTS / 2 - A_MOMENT)
-    await trust.look()
+        await trust.read_snapshot()
+    clock.advance(SNAPSHOT_LASTS / 2 - A_MOMENT)
+    await trust.read_snapshot()
 
     assert table.calls == {"get": 1}
 
 
 async def test_once_a_process_may_write_past_copies_nobody_serves_one(table: WatchedTable, clock: FakeClock) -> None:
     one, other = process("one", table, clock), process("other", table, clock)
-    await other.look()
+    await other.read_snapshot()
     await away(one)
-    served_until_then = (await other.look()).may_be_served
+    served_until_then = (await other.read_snapshot()).may_be_served
 
-    assert not one.may_write_past_copies()
-    clock.advance(LOOK_LASTS)
+    assert not one.may_bypass_cache()
+    clock.advance(SNAPSHOT_LASTS)
 
     assert served_until_then
-    assert one.may_write_past_copies()
-    assert not (await other.look()).may_be_served
+    assert one.may_bypass_cache()
+    assert not (await other.read_snapshot()).may_be_served
 
 
 async def test_coming_back_begins_an_epoch_in_which_copies_are_served_again(
     table: WatchedTable, clock: FakeClock
 ) -> None:
     one, other = process("one", table, clock), process("other", table, clock)
-    before = await other.look()
+    before = await other.read_snapshot()
     await away(one)
-    meanwhile = await other.look_again()
+    meanwhile = await other.refresh()
 
-    await one.come_back()
+    await one.reconnect()
 
-    after = await other.look_again()
+    after = await other.refresh()
     assert before.epoch < meanwhile.epoch < after.epoch
     assert after.may_be_served
-    assert not one.is_away
-    assert not one.may_write_past_copies()
+    assert not one.is_disconnected
+    assert not one.may_bypass_cache()
 
 
 async def test_while_one_of_two_is_still_away_no_copy_is_served(table: WatchedTable, clock: FakeClock) -> None:
@@ -89,9 +89,9 @@ async def test_while_one_of_two_is_still_away_no_copy_is_served(table: WatchedTa
     await away(one)
     await away(other)
 
-    await one.come_back()
+    await one.reconnect()
 
-    assert not (await third.look()).may_be_served
+    assert not (await third.read_snapshot()).may_be_served
 
 
 async def test_a_process_that_dies_while_away_is_given_up_and_copies_of_its_time_are_not_served(
@@ -99,14 +99,14 @@ async def test_a_process_that_dies_while_away_is_given_up_and_copies_of_its_time
 ) -> None:
     one, other = process("one", table, clock), process("other", table, clock)
     await away(one)
-    meanwhile = await other.look()
+    meanwhile = await other.read_snapshot()
 
-    clock.advance(AWAY_LASTS)
+    clock.advance(DISCONNECTED_LASTS)
 
-    look = await other.look()
-    assert look.may_be_served
-    assert look.epoch > meanwhile.epoch
-    assert not one.may_write_past_copies()
+    read_snapshot = await other.read_snapshot()
+    assert read_snapshot.may_be_served
+    assert read_snapshot.epoch > meanwhile.epoch
+    assert not one.may_bypass_cache()
 
 
 async def test_a_process_that_stays_away_is_not_given_up(table: WatchedTable, clock: FakeClock) -> None:
@@ -114,11 +114,11 @@ async def test_a_process_that_stays_away_is_not_given_up(table: WatchedTable, cl
     await away(one)
 
     for _ in range(12):
-        clock.advance(AWAY_LASTS / 4)
-        await one.stay_away()
+        clock.advance(DISCONNECTED_LASTS / 4)
+        await one.heartbeat()
 
-    assert not (await other.look()).may_be_served
-    assert one.may_write_past_copies()
+    assert not (await other.read_snapshot()).may_be_served
+    assert one.may_bypass_cache()
 
 
 async def test_a_process_that_cannot_tell_anybody_writes_nothing_past_the_copies(
@@ -132,36 +132,36 @@ async def test_a_process_that_cannot_tell_anybody_writes_nothing_past_the_copies
     table.before["update"] = no_table
     with pytest.raises(TableUnavailableError):
         await away(one)
-    clock.advance(LOOK_LASTS * 2)
+    clock.advance(SNAPSHOT_LASTS * 2)
 
-    assert one.is_away
-    assert not one.may_write_past_copies()
-    await one.stay_away()
-    clock.advance(LOOK_LASTS)
-    assert one.may_write_past_copies()
+    assert one.is_disconnected
+    assert not one.may_bypass_cache()
+    await one.heartbeat()
+    clock.advance(SNAPSHOT_LASTS)
+    assert one.may_bypass_cache()
 
 
 async def test_a_process_that_lost_the_session_memory_for_a_moment_costs_nobody_a_copy(
     table: WatchedTable, clock: FakeClock
 ) -> None:
     one, other = process("one", table, clock), process("other", table, clock)
-    before = await other.look()
+    before = await other.read_snapshot()
 
-    one.leave()
-    await one.come_back()
+    one.disconnect()
+    await one.reconnect()
 
-    assert await other.look_again() == replace(before, asked_at=clock().timestamp())
-    assert not one.is_away
+    assert await other.refresh() == replace(before, asked_at=clock().timestamp())
+    assert not one.is_disconnected
 
 
 async def test_a_mark_whose_answer_was_lost_is_taken_away_all_the_same(table: WatchedTable, clock: FakeClock) -> None:
     one, other = process("one", table, clock), process("other", table, clock)
-    one.leave()
+    one.disconnect()
     table.loses_reply_of.add("update")
     with pytest.raises(TableUnavailableError):
-        await one.stay_away()
-    assert not (await other.look()).may_be_served
+        await one.heartbeat()
+    assert not (await other.read_snapshot()).may_be_served
 
-    await one.come_back()
+    await one.reconnect()
 
-    assert (await other.look_again()).may_be_served
+    assert (await other.refresh()).may_be_served

@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 from mcp_memory_server.domain.kernel.ulids import first_ulid_of
 from mcp_memory_server.domain.recall.turn_memories import from_turn
 from mcp_memory_server.domain.sessions.turns import Role, Turn
-from mcp_memory_server.schema.stamps import TalkGoesOn
+from mcp_memory_server.schema.user_versions import SessionActivity
 from mcp_memory_server.services.conversations.past_turns import FoundTurn, SessionTurns, TurnPlace
-from mcp_memory_server.services.recall.user_index import FOLLOWED_FOR, Searchable
-from mcp_memory_server.services.sessions.local_writes import OwnTurns
+from mcp_memory_server.services.recall.user_index import POLLED_FOR, UserIndex
+from mcp_memory_server.services.sessions.local_writes import LocalWrites
 from mcp_memory_server.wiring.embeddings import new_search_index
 
 FORK = """
 import os
-from mcp_memory_server.services.sessions.local_writes import OwnTurns
-own = OwnTurns()
+from mcp_memory_server.services.sessions.local_writes import LocalWrites
+own = LocalWrites()
 before = own.writer
 if os.fork():
     os.wait()
@@ -26,10 +26,10 @@ print(own.writer, flush=True)
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
 
 
-def followed(**known: bool) -> Searchable:
+def followed(**known: bool) -> UserIndex:
     """An index that was told of a conversation by this process and of one by another."""
-    searchable = Searchable(new_search_index(), "here")
-    talks = [TalkGoesOn("ours", "here", "", is_over=False), TalkGoesOn("theirs", "there", "", is_over=False)]
+    searchable = UserIndex(new_search_index(), "here")
+    talks = [SessionActivity("ours", "here", "", is_over=False), SessionActivity("theirs", "there", "", is_over=False)]
     searchable.follow(talks, NOW, **known)
     return searchable
 
@@ -53,12 +53,12 @@ def test_a_conversation_of_which_not_all_writers_may_be_known_is_looked_at_again
     searchable.has_read("ours", read("ours"), NOW)
 
     assert searchable.to_read(NOW) == ["ours", "theirs"]
-    assert searchable.to_read(NOW + FOLLOWED_FOR) == ["theirs"]
+    assert searchable.to_read(NOW + POLLED_FOR) == ["theirs"]
 
 
 def test_after_announcements_were_lost_anybody_may_write_anywhere() -> None:
     searchable = followed(is_settled=True)
-    searchable.doubt_talks()
+    searchable.doubt_activity()
     searchable.has_read("ours", read("ours"), NOW)
 
     assert searchable.to_read(NOW) == ["ours", "theirs"]
@@ -79,7 +79,7 @@ def test_what_is_written_here_is_read_from_its_first_turn_on() -> None:
 def test_what_somebody_else_wrote_meanwhile_is_read_too_although_he_is_done() -> None:
     searchable = followed(is_settled=True)
     searchable.has_read("ours", read("ours"), NOW)
-    visit = [TalkGoesOn("ours", "there", "", is_over=False), TalkGoesOn("ours", "there", "", is_over=True)]
+    visit = [SessionActivity("ours", "there", "", is_over=False), SessionActivity("ours", "there", "", is_over=True)]
     searchable.follow(visit, NOW, is_settled=True)
     searchable.expect({"ours": first_ulid_of(NOW + timedelta(minutes=1))}, is_settled=True)
 
@@ -93,7 +93,7 @@ def test_a_process_that_was_forked_has_a_name_of_its_own() -> None:
 
 
 def test_turns_are_noted_for_those_who_are_watched_and_taken_once() -> None:
-    own = OwnTurns()
+    own = LocalWrites()
     own.note("ana", "s", "01")
     own.watch("ana")
     for session_id, turn_id in (("s", "03"), ("s", "02"), ("t", "04")):
@@ -102,6 +102,6 @@ def test_turns_are_noted_for_those_who_are_watched_and_taken_once() -> None:
     assert own.are_there("ana")
     assert own.take("ana") == {"s": "02", "t": "04"}
     assert not own.are_there("ana")
-    own.leave("ana")
+    own.disconnect("ana")
     own.note("ana", "s", "05")
     assert own.take("ana") == {}

@@ -5,21 +5,28 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.sessions.counts import Counters, Line, Mark, not_counted
+from mcp_memory_server.domain.sessions.counts import Counters, Line, Watermark, not_counted
 from mcp_memory_server.domain.sessions.hot_sessions import Pace
-from mcp_memory_server.services.sessions.pending_counts import Counted, Doubt, Light, Tally, Uncounted, Wait
+from mcp_memory_server.services.sessions.pending_counts import (
+    Counted,
+    Deferred,
+    PendingCounts,
+    Uncounted,
+    UnknownOutcome,
+    Wait,
+)
 from tests.domain.samples import NOON
 
 FIRST = "0000"
 
 
-def opened() -> tuple[Tally, Counters]:
+def opened() -> tuple[PendingCounts, Counters]:
     names = itertools.count(1)
-    tally = Tally(lambda: f"w.{next(names)}", Pace(500))
+    tally = PendingCounts(lambda: f"w.{next(names)}", Pace(500))
     way = tally.begin(FIRST, NOON, 0.0)
     assert isinstance(way, Counted)
     assert way.opens == "w.1"
-    counters = Counters(version=1, turns=1, tokens=1, marks={"w.1": Mark(FIRST, NOON)})
+    counters = Counters(version=1, turns=1, tokens=1, marks={"w.1": Watermark(FIRST, NOON)})
     tally.has_opened("w.1", counters.marks["w.1"], counters)
     return tally, counters
 
@@ -31,13 +38,13 @@ steps = st.lists(st.tuples(st.sampled_from(["begin", "land", "doubt", "count"]),
 def test_a_reader_finds_the_exact_count_at_every_step(steps: list[tuple[str, int]]) -> None:
     tally, counters = opened()
     stored: dict[str, Line] = {FIRST: Line(FIRST, 1)}
-    flying: dict[str, Light] = {}
+    flying: dict[str, Deferred] = {}
 
     for what, number in steps:
         turn_id = f"{number:04}"
         if what == "begin" and turn_id not in stored and turn_id not in flying:
             way = tally.begin(turn_id, NOON, 0.0)
-            if isinstance(way, Light):
+            if isinstance(way, Deferred):
                 flying[turn_id] = way
             else:  # counted with its own write
                 stored[turn_id] = Line(turn_id, 1)
@@ -47,7 +54,7 @@ def test_a_reader_finds_the_exact_count_at_every_step(steps: list[tuple[str, int
             if what == "land":
                 tally.has_landed(turn_id, Uncounted(1, 0, 0.0), light.writer)
             else:
-                tally.is_in_doubt(turn_id, Doubt(0, 0.0, is_light=True))
+                tally.has_unknown_outcome(turn_id, UnknownOutcome(0, 0.0, is_deferred=True))
         elif what == "count" and (plan := tally.plan(counters, NOON, 0.0)):
             counters = plan.applied_to(counters)
             tally.has_written(plan, counters, 0.0)
@@ -55,7 +62,7 @@ def test_a_reader_finds_the_exact_count_at_every_step(steps: list[tuple[str, int
 
 
 def test_while_a_mark_is_made_others_wait_for_it_once() -> None:
-    tally = Tally(lambda: "w.1", Pace(500))
+    tally = PendingCounts(lambda: "w.1", Pace(500))
     assert isinstance(tally.begin("0001", NOON, 0.0), Counted)
     waiting = tally.begin("0002", NOON, 0.0)
     assert isinstance(waiting, Wait)

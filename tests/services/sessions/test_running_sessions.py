@@ -19,10 +19,10 @@ from mcp_memory_server.domain.sessions.limits import MAX_TURNS, TOKEN_BUDGET
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, View
 from mcp_memory_server.errors import TableUnavailableError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.services.sessions.cache_epoch import LOOK_LASTS
+from mcp_memory_server.services.sessions.cache_epoch import SNAPSHOT_LASTS
 from mcp_memory_server.services.sessions.session_reader import NOT_CHECKED
 from mcp_memory_server.services.sessions.table_timeout import REST_SECONDS
-from mcp_memory_server.wiring import BesideTheTable, running
+from mcp_memory_server.wiring import SessionBackends, running
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 
@@ -56,7 +56,7 @@ async def a_process(
     sessions = SqliteSessionMemory(path.with_name("sessions.db"), now=clock, deadline=PATIENCE, settling=timedelta(0))
     outbox = SqliteOutbox(path.with_name("outbox.db"), now=clock)
     dead_letters = SqliteDeadLetters(path.with_name("outbox.db"), now=clock)
-    beside = BesideTheTable(sessions, sessions, outbox, dead_letters, acknowledge)
+    beside = SessionBackends(sessions, sessions, outbox, dead_letters, acknowledge)
     async with running(table.as_table, beside, now=clock, monotonic=lambda: clock().timestamp()) as memory:
         yield Process(memory, table)
     for store in (sessions, outbox, dead_letters, table):
@@ -204,7 +204,7 @@ async def test_a_repetition_is_one_turn_wherever_the_first_one_is(process: Proce
 
 async def test_when_the_table_is_down_a_copy_is_told_as_possibly_incomplete(process: Process, clock: FakeClock) -> None:
     await process.append(CHAT, said("First"))
-    clock.advance(LOOK_LASTS)
+    clock.advance(SNAPSHOT_LASTS)
     process.table.before["get"] = no_table
 
     loaded = await process.load(CHAT)

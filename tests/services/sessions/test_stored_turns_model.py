@@ -75,8 +75,8 @@ class Conversation(RuleBasedStateMachine):
     @rule(number=processes)
     def say_what_was_held_back(self, number: int) -> None:
         if self.held:
-            turn, is_in_doubt = self.held.pop()
-            self.run(self.keep(number, turn, again=is_in_doubt))
+            turn, has_unknown_outcome = self.held.pop()
+            self.run(self.keep(number, turn, again=has_unknown_outcome))
 
     @rule(number=processes, happens=st.booleans(), way=st.sampled_from(["put", "write"]))
     def say_and_get_no_answer(self, number: int, way: str, *, happens: bool) -> None:

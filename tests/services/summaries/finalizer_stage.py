@@ -12,7 +12,7 @@ from mcp_memory_server.domain.kernel.items import Item
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.schema import keys
-from mcp_memory_server.wiring import BesideTheTable, running
+from mcp_memory_server.wiring import SessionBackends, running
 from mcp_memory_server.wiring.summaries import Care
 from tests.clock import FakeClock
 
@@ -38,7 +38,7 @@ async def looked_after(
     """
     table = await SqliteItemTable.open(path, now=clock)
     sessions = SqliteSessionMemory(path.with_name("sessions.db"), now=clock, deadline=PATIENCE, settling=timedelta(0))
-    beside = BesideTheTable(copies=sessions if with_copies else None, states=sessions)
+    beside = SessionBackends(copies=sessions if with_copies else None, states=sessions)
     chosen = Care(None if care is None else care.model, runs=runs)
     async with running(
         wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), metrics=metrics, care=lambda: chosen

@@ -10,8 +10,8 @@ from mcp_memory_server import ContextPage, Memory, Scope, Statement
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.domain.recall.answers import reply_text
 from mcp_memory_server.domain.summaries.summary import Level, Summary
-from mcp_memory_server.schema.stamps import raise_stamp
 from mcp_memory_server.schema.summary_records import summary_put
+from mcp_memory_server.schema.user_versions import bump_version
 from tests.clock import FakeClock
 from tests.services.summaries.finalizer_stage import looked_after, talk
 
@@ -116,7 +116,7 @@ async def test_a_thousand_sessions_are_told_in_less_than_800_tokens(memory: Memo
             topics={"delivery": 1, f"order {number}": 1},
             turn_count=8,
         )
-        await memory.table.write([summary_put(ANNA, summary, expected_version=0), raise_stamp(ANNA)])
+        await memory.table.write([summary_put(ANNA, summary, expected_version=0), bump_version(ANNA)])
     pages: list[ContextPage] = []
     for _ in range(2):  # before folding, and after it
         pages += [await memory.context.load(Scope("anna", "new"), max_tokens=budget) for budget in (600, 800, 4000)]

@@ -26,7 +26,7 @@ _MEMORIES, _TALK, _ENDED_TALK, _ANYTHING = "M", "T", "E", "*"
 
 
 @dataclass(frozen=True)
-class Stamp:
+class UserVersion:
     """How many writes there were, and the mark of the last one. After a user is erased the count starts again."""
 
     count: int
@@ -41,7 +41,7 @@ class MemoriesChanged:
 
 
 @dataclass(frozen=True)
-class TalkGoesOn:
+class SessionActivity:
     """A session gets turns from a writer, without a note for each: whoever searches looks for new ones, for a while.
 
     Turns may be new from ``since`` on, if it is not empty: these came late. If it ``is_over``, this writer is done.
@@ -53,7 +53,7 @@ class TalkGoesOn:
     is_over: bool = False
 
 
-def raise_stamp(scope: Scope, *changed: Key, expected_version: int | None = None) -> Update:
+def bump_version(scope: Scope, *changed: Key, expected_version: int | None = None) -> Update:
     """Return the write that tells every process what was changed; without keys, that anything may have been.
 
     With the version of the item, it is refused if anything was written in the meantime.
@@ -63,7 +63,7 @@ def raise_stamp(scope: Scope, *changed: Key, expected_version: int | None = None
     return replace(raised, expected_version=expected_version)
 
 
-def announce(scope: Scope, writer: str, since: str = "", *, is_over: bool = False) -> Update:
+def publish_activity(scope: Scope, writer: str, since: str = "", *, is_over: bool = False) -> Update:
     """Return the write that tells every process that a session gets turns from this writer, or no more."""
     kind = _ENDED_TALK if is_over else _TALK
     talk = f"{kind}{writer} {since or '-'} {encoded(scope.session_id or '')}"
@@ -71,15 +71,15 @@ def announce(scope: Scope, writer: str, since: str = "", *, is_over: bool = Fals
     return replace(raised, add={**raised.add, TALKED: 1}, push={**raised.push, TALKS: talk})
 
 
-def stamp_from(profile: Item | None) -> Stamp | None:
+def version_from(profile: Item | None) -> UserVersion | None:
     """Read the stamp; a user of whom nothing was ever written has none."""
     if profile is None:
         return None
     count, mark = profile.body.get(STAMP), profile.body.get(MARK)
-    return Stamp(count if isinstance(count, int) else 0, mark if isinstance(mark, str) else "")
+    return UserVersion(count if isinstance(count, int) else 0, mark if isinstance(mark, str) else "")
 
 
-def changes_since(before: Stamp | None, body: Body) -> Sequence[MemoriesChanged] | None:
+def changes_since(before: UserVersion | None, body: Body) -> Sequence[MemoriesChanged] | None:
     """Return what was changed since this stamp, the newest first; None if that is not known any more."""
     count = body.get(STAMP)
     if before is None or not isinstance(count, int) or not 0 < count - before.count < PUSHED_KEPT:
@@ -93,16 +93,16 @@ def changes_since(before: Stamp | None, body: Body) -> Sequence[MemoriesChanged]
     return known if len(known) == len(changes) else None
 
 
-def talks_told(body: Body) -> int:
+def activity_count(body: Body) -> int:
     """Return how often something was announced about the user's sessions."""
     told = body.get(TALKED)
     return told if isinstance(told, int) else 0
 
 
-def talks_since(before: int | None, body: Body) -> tuple[Sequence[TalkGoesOn], bool]:
+def activity_since(before: int | None, body: Body) -> tuple[Sequence[SessionActivity], bool]:
     """Return what was announced since there were so many announcements, the oldest first, and whether some are lost."""
     notes = pushed(body, TALKS)
-    new = None if before is None else talks_told(body) - before
+    new = None if before is None else activity_count(body) - before
     are_lost = new is None or not 0 <= new <= len(notes)
     return [_talk_from(note) for note in reversed(notes if are_lost else notes[:new])], are_lost
 
@@ -122,6 +122,6 @@ def _change_from(note: str) -> MemoriesChanged | None:
     return MemoriesChanged(()) if kind == _TALK else None
 
 
-def _talk_from(note: str) -> TalkGoesOn:
+def _talk_from(note: str) -> SessionActivity:
     writer, since, session = note[1:].split(" ")
-    return TalkGoesOn(decoded(session), writer, "" if since == "-" else since, note[:1] == _ENDED_TALK)
+    return SessionActivity(decoded(session), writer, "" if since == "-" else since, note[:1] == _ENDED_TALK)

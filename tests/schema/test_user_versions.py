@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Item, Key, Update, after_push
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.schema.keys import profile_key
-from mcp_memory_server.schema.stamps import (
+from mcp_memory_server.schema.user_versions import (
     MemoriesChanged,
-    Stamp,
-    TalkGoesOn,
-    announce,
+    SessionActivity,
+    UserVersion,
+    activity_count,
+    activity_since,
+    bump_version,
     changes_since,
-    raise_stamp,
-    stamp_from,
-    talks_since,
-    talks_told,
+    publish_activity,
+    version_from,
 )
 
 ANNA = Scope("anna")
@@ -30,11 +30,11 @@ class Profile:
     def __init__(self) -> None:
         self.body: dict[str, Any] = {}
 
-    def write(self, update: Update) -> Stamp:
+    def write(self, update: Update) -> UserVersion:
         self.body |= {**update.set, **after_push(self.body, update.push)}
         for name, amount in update.add.items():
             self.body[name] = self.body.get(name, 0) + amount
-        stamp = stamp_from(Item(profile_key(ANNA), self.body, 1))
+        stamp = version_from(Item(profile_key(ANNA), self.body, 1))
         assert stamp is not None
         return stamp
 
@@ -47,10 +47,10 @@ def key(number: int) -> Key:
 def test_what_changed_since_is_known_as_far_back_as_notes_are_kept(behind: int, before: int) -> None:
     profile = Profile()
     for number in range(before):
-        profile.write(raise_stamp(ANNA, key(-number)))
-    known = profile.write(raise_stamp(ANNA, key(0)))
+        profile.write(bump_version(ANNA, key(-number)))
+    known = profile.write(bump_version(ANNA, key(0)))
     for number in range(1, behind + 1):
-        profile.write(raise_stamp(ANNA, key(number)))
+        profile.write(bump_version(ANNA, key(number)))
 
     changes = changes_since(known, profile.body)
 
@@ -60,8 +60,8 @@ def test_what_changed_since_is_known_as_far_back_as_notes_are_kept(behind: int, 
 
 def test_a_note_names_everything_that_one_write_changed() -> None:
     profile = Profile()
-    known = profile.write(raise_stamp(ANNA, key(0)))
-    profile.write(raise_stamp(ANNA, key(1), key(2)))
+    known = profile.write(bump_version(ANNA, key(0)))
+    profile.write(bump_version(ANNA, key(1), key(2)))
 
     assert changes_since(known, profile.body) == [MemoriesChanged(("FACT#1", "FACT#2"))]
 
@@ -69,26 +69,26 @@ def test_a_note_names_everything_that_one_write_changed() -> None:
 @pytest.mark.parametrize("keys", [(), tuple(Key("USER#anna", "FACT#" + "x" * 90 + str(n)) for n in range(9))])
 def test_a_write_that_does_not_say_what_it_changed_may_have_changed_anything(keys: tuple[Key, ...]) -> None:
     profile = Profile()
-    known = profile.write(raise_stamp(ANNA, key(0)))
-    profile.write(raise_stamp(ANNA, *keys))
+    known = profile.write(bump_version(ANNA, key(0)))
+    profile.write(bump_version(ANNA, *keys))
 
     assert changes_since(known, profile.body) is None
 
 
 def test_after_an_erasure_nothing_is_known_although_the_count_could_match() -> None:
     before, after = Profile(), Profile()
-    known = before.write(raise_stamp(ANNA, key(0)))
+    known = before.write(bump_version(ANNA, key(0)))
     for number in range(3):
-        after.write(raise_stamp(ANNA, key(number)))
+        after.write(bump_version(ANNA, key(number)))
 
     assert changes_since(known, after.body) is None
 
 
 def test_a_write_of_an_earlier_release_makes_the_notes_useless() -> None:
     profile = Profile()
-    known = profile.write(raise_stamp(ANNA, key(0)))
+    known = profile.write(bump_version(ANNA, key(0)))
     profile.write(Update(profile_key(ANNA), add={"stamp": 1}, set={"mark": "f" * 32}))
-    profile.write(raise_stamp(ANNA, key(1)))
+    profile.write(bump_version(ANNA, key(1)))
 
     assert changes_since(known, profile.body) is None
 
@@ -96,32 +96,35 @@ def test_a_write_of_an_earlier_release_makes_the_notes_useless() -> None:
 @given(st.text(min_size=1, max_size=40).filter(lambda text: bool(text.strip()) and len(text.encode()) <= 128))
 def test_any_session_can_be_announced(session: str) -> None:
     profile = Profile()
-    known = profile.write(raise_stamp(ANNA, key(0)))
-    profile.write(announce(Scope("anna", session), "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV"))
-    profile.write(announce(Scope("anna", session), "w2", is_over=True))
+    known = profile.write(bump_version(ANNA, key(0)))
+    profile.write(publish_activity(Scope("anna", session), "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+    profile.write(publish_activity(Scope("anna", session), "w2", is_over=True))
 
-    expected = [TalkGoesOn(session, "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), TalkGoesOn(session, "w2", is_over=True)]
+    expected = [
+        SessionActivity(session, "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+        SessionActivity(session, "w2", is_over=True),
+    ]
     assert changes_since(known, profile.body) == [MemoriesChanged(())] * 2
-    assert talks_since(0, profile.body) == (expected, False)
-    assert talks_since(2, profile.body) == ([], False)
+    assert activity_since(0, profile.body) == (expected, False)
+    assert activity_since(2, profile.body) == ([], False)
 
 
 def test_changed_memories_do_not_push_out_what_was_announced() -> None:
     profile = Profile()
-    profile.write(announce(Scope("anna", "talk"), "w1"))
+    profile.write(publish_activity(Scope("anna", "talk"), "w1"))
     for number in range(20):
-        profile.write(raise_stamp(ANNA, key(number)))
+        profile.write(bump_version(ANNA, key(number)))
 
-    assert talks_since(0, profile.body) == ([TalkGoesOn("talk", "w1")], False)
+    assert activity_since(0, profile.body) == ([SessionActivity("talk", "w1")], False)
 
 
 def test_too_many_announcements_are_known_to_be_lost() -> None:
     profile = Profile()
     for number in range(PUSHED_KEPT + 1):
-        profile.write(announce(Scope("anna", f"talk {number}"), "w1"))
+        profile.write(publish_activity(Scope("anna", f"talk {number}"), "w1"))
 
-    announced, are_lost = talks_since(0, profile.body)
+    announced, are_lost = activity_since(0, profile.body)
 
     assert are_lost
     assert len(announced) == PUSHED_KEPT
-    assert talks_since(talks_told(profile.body) + 1, profile.body)[1]  # the user was erased, and began anew
+    assert activity_since(activity_count(profile.body) + 1, profile.body)[1]  # the user was erased, and began anew

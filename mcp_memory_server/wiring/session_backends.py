@@ -34,7 +34,7 @@ NAME_LENGTH = 8
 
 
 @dataclass(frozen=True)
-class BesideTheTable:
+class SessionBackends:
     """What running sessions use beside the table; each may be done without.
 
     ``copies`` may be served only where every process that writes to the table can reach them; ``states`` need not.
@@ -45,7 +45,7 @@ class BesideTheTable:
     outbox: Outbox | None = None
     dead_letters: DeadLetters | None = None
     acknowledge: Acknowledge = Acknowledge.TABLE
-    outbox_is_in_copies: bool = False
+    outbox_is_in_cache: bool = False
 
     async def close(self) -> None:
         """Let go of all of them."""
@@ -82,7 +82,7 @@ def sessions_file(settings: Settings) -> Path:
             return _folder(settings) / SESSIONS_FILE
 
 
-def open_beside(settings: Settings, now: Callable[[], datetime]) -> BesideTheTable:
+def open_backends(settings: Settings, now: Callable[[], datetime]) -> SessionBackends:
     """Open what the settings name. Nothing is sent and no file is made before something is used.
 
     Raises:
@@ -95,13 +95,13 @@ def open_beside(settings: Settings, now: Callable[[], datetime]) -> BesideTheTab
     # A file of this machine misses what other machines write to a table that they share.
     in_redis = isinstance(parse_sessions(settings.sessions), RedisStore)
     is_shared = in_redis or isinstance(parse_table(settings.table), SqliteTable)
-    return BesideTheTable(
+    return SessionBackends(
         copies=states if is_shared else None,
         states=states,
         outbox=outbox,
         dead_letters=_open_dead_letters(settings, now),
         acknowledge=settings.acknowledge,
-        outbox_is_in_copies=isinstance(parse_outbox(settings.outbox), RedisStore),
+        outbox_is_in_cache=isinstance(parse_outbox(settings.outbox), RedisStore),
     )
 
 
