@@ -6,7 +6,7 @@ among the slow ones, but for a few.
 
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, closing
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
-from tests.contract.addresses import Address, DaxAddress, DynamoDbTables, SqliteAddress
+from tests.stores.tables import Address, DaxAddress, SqliteAddress
 
 OpenMemory = Callable[[Path], Awaitable[Memory]]
 OpenTable = Callable[[Path], Awaitable[ItemTable]]
@@ -48,12 +48,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("table_at", ["sqlite", pytest.param("dax", marks=marks)], indirect=True)
 
 
-@pytest.fixture(scope="session")
-def dax_tables(dynamodb_local_endpoint: str) -> Iterator[DynamoDbTables]:
-    with closing(DynamoDbTables(dynamodb_local_endpoint)) as tables:
-        yield tables
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "memory" / "memory.db"
@@ -65,7 +59,7 @@ def table_at(request: pytest.FixtureRequest) -> Iterator[Callable[[Path], Addres
     if getattr(request, "param", "sqlite") == "sqlite":
         yield SqliteAddress
         return
-    cluster, tables = request.getfixturevalue("shared_dax"), request.getfixturevalue("dax_tables")
+    cluster, tables = request.getfixturevalue("shared_dax"), request.getfixturevalue("dynamodb_local_tables")
     with ExitStack() as made:
 
         @functools.cache

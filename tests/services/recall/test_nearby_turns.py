@@ -24,11 +24,11 @@ from mcp_memory_server.services.recall import user_index as searchable
 from mcp_memory_server.services.recall.index_registry import TOO_MANY
 from mcp_memory_server.services.recall.nearby_turns import BY_MEANING, NOT_ASKED
 from tests.clock import FakeClock
-from tests.contract.addresses import PATIENCE
-from tests.contract.vector_tables import new_name
 from tests.engines.bedrock import TITAN, bedrock_service
 from tests.engines.http_proxy import Fate, always
 from tests.engines.vector_endpoint import VectorEndpoint
+from tests.stores.tables import PATIENCE
+from tests.stores.vector_tables import new_name
 
 pytestmark = pytest.mark.anyio
 
