@@ -7,9 +7,9 @@ from pathlib import Path
 
 from mcp_memory_server.adapters.bedrock.embedder import open_bedrock
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
-from mcp_memory_server.adapters.model2vec.embedder import open_model2vec
+from mcp_memory_server.adapters.model_folders.model2vec import open_model2vec
+from mcp_memory_server.adapters.model_folders.onnx import open_onnx
 from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder
-from mcp_memory_server.adapters.onnx.embedder import open_onnx
 from mcp_memory_server.ports.embedder import Embedder
 from tests.engines.bedrock import COHERE, COHERE_4, TITAN, bedrock_service
 from tests.engines.small_models import model2vec_folder, onnx_folder

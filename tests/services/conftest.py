@@ -29,7 +29,6 @@ THROUGH_DAX = {
     "test_facts",
     "test_forgetting",
     "test_hot_conversations",
-    "test_known_memories",
     "test_notes",
     "test_preferences",
     "test_recall",
@@ -37,8 +36,9 @@ THROUGH_DAX = {
     "test_replacing_facts",
     "test_stored_turns",
     "test_tool_log",
+    "test_user_memory_cache",
 }
-QUICK_THROUGH_DAX = {"test_preferences", "test_known_memories"}
+QUICK_THROUGH_DAX = {"test_preferences", "test_user_memory_cache"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.adapters.model2vec.embedder import open_model2vec
-from mcp_memory_server.adapters.onnx.embedder import open_onnx
+from mcp_memory_server.adapters.model_folders.model2vec import open_model2vec
+from mcp_memory_server.adapters.model_folders.onnx import open_onnx
 from mcp_memory_server.domain.kernel.vectors import as_vector, closeness
 from mcp_memory_server.errors import ConfigurationError, UnavailableError
 from tests.engines.potion import PUBLISHED

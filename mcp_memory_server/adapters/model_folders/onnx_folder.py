@@ -1,20 +1,18 @@
-"""What a folder with a sentence transformer says about it, in the form in which such models are published."""
+"""The settings of a sentence transformer, in the files with which such models are published."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_memory_server.adapters.model_folders.embedder import model_name
 from mcp_memory_server.errors import ConfigurationError
 
 DEFAULT_MAX_TOKENS = 512
 
-_NAME_LETTERS = 16
-
 
 @dataclass(frozen=True)
-class ModelFolder:
+class OnnxFolder:
     """The files of a model, and how its vectors are to be made."""
 
     network: Path
@@ -27,8 +25,8 @@ class ModelFolder:
     name: str
 
 
-def read_folder(folder: Path) -> ModelFolder:
-    """Read what is there; what is not said is as it is with most models.
+def read_folder(folder: Path) -> OnnxFolder:
+    """Read the files that are there. Settings without a file get the defaults of most models.
 
     Raises:
         ConfigurationError: The network or the tokenizer is missing, or there are several networks to choose from.
@@ -36,9 +34,12 @@ def read_folder(folder: Path) -> ModelFolder:
     tokenizer = folder / "tokenizer.json"
     if not tokenizer.is_file():
         raise ConfigurationError(f"{str(folder)!r} is no folder of a sentence transformer: it has no tokenizer.json")
-    sizes, pooling = _said(folder / "sentence_bert_config.json"), _said(folder / "1_Pooling" / "config.json")
-    prompts = _said(folder / "config_sentence_transformers.json").get("prompts") or {}
-    return ModelFolder(
+    sizes, pooling = (
+        _json_object(folder / "sentence_bert_config.json"),
+        _json_object(folder / "1_Pooling" / "config.json"),
+    )
+    prompts = _json_object(folder / "config_sentence_transformers.json").get("prompts") or {}
+    return OnnxFolder(
         network=(network := _network(folder)),
         tokenizer=tokenizer,
         max_tokens=int(sizes.get("max_seq_length") or DEFAULT_MAX_TOKENS),
@@ -46,7 +47,7 @@ def read_folder(folder: Path) -> ModelFolder:
         before_question=str(prompts.get("query") or ""),
         before_text=str(prompts.get("document") or prompts.get("passage") or ""),
         # A large network has its numbers in files beside it, which begin with its name.
-        name=_name(*sorted([*network.parent.glob(f"{network.name}*"), *folder.rglob("*.json")])),
+        name=model_name("onnx", sorted([*network.parent.glob(f"{network.name}*"), *folder.rglob("*.json")])),
     )
 
 
@@ -58,19 +59,11 @@ def _network(folder: Path) -> Path:
     raise ConfigurationError(f"{str(folder)!r} has {len(networks)} files *.onnx; name the one to use model.onnx")
 
 
-def _name(*files: Path) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as data:
-            digest.update(hashlib.file_digest(data, "sha256").digest())
-    return f"onnx/{digest.hexdigest()[:_NAME_LETTERS]}"
-
-
-def _said(file: Path) -> dict[str, Any]:
+def _json_object(file: Path) -> dict[str, Any]:
     try:
-        said = json.loads(file.read_text("utf-8"))
+        value = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except ValueError as error:
         raise ConfigurationError(f"{str(file)!r} is not JSON") from error
-    return said if isinstance(said, dict) else {}
+    return value if isinstance(value, dict) else {}
