@@ -10,7 +10,7 @@ from mcp_memory_server.adapters.dax.cluster import READS, Cluster, ClusterFailed
 from mcp_memory_server.adapters.dax.stale_keys import StaleKeys, written_keys
 from mcp_memory_server.adapters.dynamodb.address import TableAddress
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline, RefusedError
-from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_LATENCY, DAX_REQUESTS
+from mcp_memory_server.ports.metric_catalogue import DAX_ITEM_CACHE_READS, DAX_LATENCY, DAX_REQUESTS
 from mcp_memory_server.ports.metrics import Metrics
 
 _WRITES = frozenset({"put_item", "update_item", "delete_item", "transact_write_items", "batch_write_item"})
@@ -61,7 +61,7 @@ class CallsThroughCluster(Calls):
         self, operation: str, parameters: Mapping[str, Any], deadline: Deadline, shown: tuple[str, ...]
     ) -> dict[str, Any]:
         if not _is_for_the_cluster(operation, parameters):
-            return await self._measured("table", operation, super().send(operation, parameters, deadline, shown=shown))
+            return await self._measured("direct", operation, super().send(operation, parameters, deadline, shown=shown))
         try:
             asked = self._repeat(self._ask, operation, parameters, deadline, shown)
             answer = await self._measured("cluster", operation, asked)
@@ -76,7 +76,7 @@ class CallsThroughCluster(Calls):
         # What a read cost the table tells whether the cache had it: nothing.
         asked = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         answer = await self._cluster.ask(operation, asked, deadline.remaining())
-        self._metrics.record(DAX_ITEM_READS, 1, result="miss" if _cost(answer) else "hit")
+        self._metrics.record(DAX_ITEM_CACHE_READS, 1, result="miss" if _cost(answer) else "hit")
         return answer
 
     async def _around(
@@ -101,7 +101,7 @@ class CallsThroughCluster(Calls):
         try:
             return await asked
         except ClusterFailedError as failed:
-            path = "silent" if failed.was_asked else ""
+            path = "cluster_error" if failed.was_asked else ""
             raise
         finally:
             if path:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from mcp_memory_server.adapters.opentelemetry.calls import MeasuredCalls
 from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page, Put, Update, Write
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.measures import ITEMS_PER_QUERY, READ_LATENCY, WRITE_LATENCY
+from mcp_memory_server.ports.metric_catalogue import ITEMS_PER_QUERY, READ_LATENCY, WRITE_LATENCY
 from mcp_memory_server.ports.metrics import Metrics
 
 

@@ -16,7 +16,7 @@ from mcp_memory_server.errors import (
     ModelUnavailableError,
     UnavailableError,
 )
-from mcp_memory_server.ports.measures import MODEL_TOKENS, SUMMARIES
+from mcp_memory_server.ports.metric_catalogue import MODEL_TOKENS, SUMMARIES
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.summarizer import Drafted, Summarizer
 from mcp_memory_server.services.kernel.spending import Reservation, Spending
@@ -92,14 +92,14 @@ class Summarizing:
             try:
                 reserved = await model.spending.reserve(scope, model.summarizer.most_tokens(material))
                 if reserved is None:
-                    return None, "ceiling"
+                    return None, "over_budget"
                 drafted = await self._ask(model, material, reserved)
             except MemoryServerError as error:
                 return None, self._failed(error)
             if drafted.draft is not None:
                 return drafted.draft, "ok"
             logger.warning("%s answered something that is no summary", model.summarizer.name)
-        return None, "nonsense"
+        return None, "invalid_reply"
 
     async def _ask(self, model: PaidModel, material: Material, reserved: Reservation) -> Drafted:
         try:

@@ -13,7 +13,7 @@ import pytest
 from mcp_memory_server import Memory, Scope
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.kernel.spending import Ceiling, Limit, Price, Tokens, parse_ceiling
-from mcp_memory_server.ports.measures import SUMMARIES, Measure
+from mcp_memory_server.ports.metric_catalogue import SUMMARIES, Metric
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.schema.ending_records import ending_from, ending_key
 from mcp_memory_server.services.kernel.spending import Spending
@@ -41,8 +41,8 @@ class Noted:
     def __init__(self) -> None:
         self.summaries: list[tuple[str, str]] = []
 
-    def record(self, measure: Measure, value: float, **labels: str) -> None:  # noqa: ARG002
-        if measure is SUMMARIES:
+    def record(self, metric: Metric, value: float, **labels: str) -> None:  # noqa: ARG002
+        if metric is SUMMARIES:
             self.summaries.append((labels["engine"], labels["result"]))
 
 
@@ -237,4 +237,4 @@ async def test_the_metrics_say_why_the_built_in_summarizer_served(path: Path, cl
         await hold_sessions(memory, 1)
         await memory.care.finish_due()
 
-    assert noted.summaries == [("built-in", "nonsense"), ("anthropic", "ok"), ("built-in", "ceiling")]
+    assert noted.summaries == [("built-in", "invalid_reply"), ("anthropic", "ok"), ("built-in", "over_budget")]
