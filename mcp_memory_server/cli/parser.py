@@ -25,10 +25,13 @@ settings, from the environment:
   MCP_MEMORY_TABLE         where memory is kept: sqlite:///path/to/file (default: a file in your data folder)
                            or dynamodb://table?region=eu-west-1
                            or dax://cluster:8111/table?region=eu-west-1
-  MCP_MEMORY_SESSIONS      where running sessions are kept at hand: sqlite: (default), redis://host:6379/0 or none
+  MCP_MEMORY_SESSIONS      where running sessions are cached: sqlite: (default), redis://host:6379/0 or none
   MCP_MEMORY_ACKNOWLEDGE   when a turn is acknowledged: in the table (default), or already in the outbox
   MCP_MEMORY_OUTBOX        where turns wait for the table: sqlite: (default), redis: (that of the sessions) or none
-  MCP_MEMORY_DEAD_LETTERS  where turns go that the table will not take: sqlite: (default) or sqs://queue?region=…
+  MCP_MEMORY_DEAD_LETTERS  where turns go that the table rejects: sqlite: (default) or sqs://queue?region=…
+  MCP_MEMORY_EMBEDDINGS    which model compares meanings: built-in (default), static, none, model2vec:///folder,
+                           onnx:///folder or bedrock://MODEL?region=…
+  MCP_MEMORY_VECTOR_INDEX  a vector index of the DynamoDB table that is searched too: its name, or none (default)
   MCP_MEMORY_SUMMARIZER    what sums sessions up: built-in (default), anthropic:MODEL, bedrock://MODEL?region=… or none
   MCP_MEMORY_SPENDING      what models may cost in a day: dollars=10,user-dollars=0.10 (default), tokens=…, or none
   MCP_MEMORY_PRICES        what models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens
@@ -73,7 +76,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_memory_commands(commands)
     _add_transfer_commands(commands)
 
-    redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table would not take")
+    redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table rejected")
     redrive.add_argument("--list", action="store_true", help="only show them")
     redrive.add_argument("--limit", type=int, default=100, help="how many to show (default: %(default)s)")
     _json(redrive, nothing={"count": 0, "letters": []})
@@ -84,7 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     tables = commands.add_parser("tables", help="make, describe or delete the DynamoDB table")
     actions = tables.add_subparsers(title="actions", metavar="ACTION", required=True)
     _command(actions, "create", "tables", "create", "make the table as it should be in production, and wait for it")
-    _json(_command(actions, "describe", "tables", "describe", "tell what the table is like"))
+    _json(_command(actions, "describe", "tables", "describe", "describe the table"))
     delete = _command(actions, "delete", "tables", "delete", "delete the table with everything in it")
     delete.add_argument("--yes", action="store_true", help="do not ask")
     return parser
@@ -171,7 +174,9 @@ def _add_transfer_commands(commands: Any) -> None:
 
 
 def _command(commands: Any, name: str, module: str, function: str, summary: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+    )
     parser.add_argument("--table", metavar="URL", help="instead of MCP_MEMORY_TABLE")
     parser.add_argument("--user", metavar="NAME", help="instead of MCP_MEMORY_USER")
     parser.set_defaults(command=_lazily(module, function))
