@@ -1,4 +1,4 @@
-"""The command that sums up what is over and folds what is old, for a scheduler or for a person."""
+"""The command that summarizes ended sessions and folds old summaries, for a scheduler or a person."""
 
 import argparse
 
@@ -9,7 +9,7 @@ from mcp_memory_server.settings import Settings
 
 
 async def fold(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Do what a server does in the background, now. Interrupting it is harmless; so is running it twice."""
+    """Do the background work of a server now. Interrupting it or running it twice is harmless."""
     progress = ProgressLine("folded")
     async with open_existing(settings) as memory:
         finished = await memory.care.finish_due(back=LIFE)

@@ -1,4 +1,4 @@
-"""What can be typed. Each command names the function that runs it."""
+"""The arguments of the command line. Each command names the function that runs it."""
 
 import argparse
 import difflib
@@ -41,14 +41,14 @@ settings, from the environment:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line that helps."""
+    """Reports wrong usage in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {_hinted(message)}; see {self.prog} --help\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser. Without a command the server talks to the client that started it."""
+    """Return the parser. Without a command it serves the client that started the process."""
     parser = _Parser(
         prog="mcp-memory-server",
         description="Memory for AI agents. Without a command: serve the client that started this, over stdio.",
@@ -94,7 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def settings_from(parsed: argparse.Namespace) -> Settings:
-    """Return the settings of the environment, changed by what was typed.
+    """Return the settings of the environment, overridden by the arguments.
 
     Raises:
         ConfigurationError: One of them is wrong.
@@ -184,7 +184,7 @@ def _command(commands: Any, name: str, module: str, function: str, summary: str)
 
 
 def _lazily(module: str, function: str) -> Command:
-    """Return a command whose module is loaded when it runs: a client that waits for stdio pays only for that."""
+    """Return a command whose module is loaded when it runs: a client on stdio does not wait for the others."""
 
     def run(parsed: argparse.Namespace, settings: Settings) -> Awaitable[int]:
         command: Command = getattr(importlib.import_module(f"mcp_memory_server.cli.{module}"), function)
@@ -194,7 +194,7 @@ def _lazily(module: str, function: str) -> Command:
 
 
 def _json(parser: argparse.ArgumentParser, *, nothing: Any = None) -> None:
-    """Let the command print JSON; ``nothing`` is what it prints while nothing was ever saved."""
+    """Add --json; ``nothing`` is the output while nothing has been saved yet."""
     parser.add_argument("--json", action="store_true", help="print JSON for programs instead of a table")
     parser.set_defaults(nothing=nothing)
 
@@ -206,7 +206,7 @@ def _port(text: str) -> int:
 
 
 def _hinted(message: str) -> str:
-    """Return argparse's message, with a guess in place of its long list of choices."""
+    """Return the message of argparse, with a guess in place of a long list of choices."""
     head, _, choices = message.partition(" (choose from ")
     if not choices:
         return message

@@ -23,9 +23,9 @@ Long-term memory of the user, kept across conversations.
 - Start: load_context, once.
 - Before answering what may depend on the user's life, work, tastes or earlier decisions: recall. Categories, keywords \
 and questions all work, and several aspects in one query.
-- `match` tells how well a memory fits: likely, related, or weak, which is only the nearest: judge. No reply proves \
+- `match` says how well a memory fits: likely, related, or weak, which is only the nearest: judge. No reply proves \
 that nothing is stored.
-- `since` and `until` tell when it is true. What is marked past is no longer true.
+- `since` and `until` say when it is true. What is marked past is no longer true.
 - When the user states or corrects something lasting: remember_fact at once, without asking. A correction names the \
 old ids in `replaces`; look at `similar` in the reply. What is over and has no successor: the same sentence again, \
 with `until`. How the user wants you to work: set_preference.

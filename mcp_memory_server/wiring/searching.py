@@ -1,4 +1,4 @@
-"""Putting together what recall needs."""
+"""Assembles the parts of recall."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from mcp_memory_server.wiring.embeddings import new_search_index
 
 @dataclass(frozen=True)
 class Searching:
-    """What is searched, by which model, and what works for it in the background."""
+    """The caches, indexes and models of recall, and its background worker."""
 
     embeddings: Embeddings
     own: LocalWrites
@@ -35,7 +35,7 @@ class Searching:
     background: Background
 
     async def close(self) -> None:
-        """Finish what is under way, as far as that goes in time. The model stays open."""
+        """Finish background work within its deadline. The models stay open."""
         await self.background.close(self.access.write)
 
 
@@ -50,9 +50,9 @@ def searching_over(
     near: ItemTable | None = None,
     lists_late: bool = True,
 ) -> Searching:
-    """Put it together over a table, a model and a vector index that are open already.
+    """Assemble recall over an open table, models and vector index.
 
-    ``near`` is the same table for reads that may come from a cache.
+    ``near`` is the same table, for reads that a cache may answer.
     """
     embeddings, background = Embeddings(embedder, fine, enter_turns=vectors is not None), Background()
     turns = PastTurns(table, embeddings.model)

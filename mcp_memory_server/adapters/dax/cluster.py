@@ -113,7 +113,7 @@ class Cluster:
             async with asyncio.timeout(min(within, self._wait)):
                 answer = await asyncio.wrap_future(self._client.submit(request))
         except ArithmeticError as error:  # raised by the client for a number that DynamoDB cannot store
-            raise InvalidRequestError("DynamoDB has no number like one of these; it has 38 digits") from error
+            raise InvalidRequestError("a number has more than the 38 digits that DynamoDB stores") from error
         except Exception as error:  # the client raises anything when a connection breaks
             if is_answer(error):
                 self._answered(gate)

@@ -1,6 +1,6 @@
 """The item table through a DAX cluster, which keeps an item cache in front of DynamoDB.
 
-A read is *fresh* when it includes every write that this process was told has succeeded.
+A read is *fresh* when it includes every write that was acknowledged to this process.
 
 1. Writes go through the cluster, which writes to DynamoDB and then updates its item cache. A write past the cluster
    would leave that cache stale until the item's TTL ends.

@@ -1,4 +1,4 @@
-"""One call to an engine: how long it took, how it ended, and its span."""
+"""Measures one call to an engine: latency, result and span."""
 
 import asyncio
 import time
@@ -34,14 +34,14 @@ class MeasuredCalls:
         self._clock = clock
 
     async def make(self, metric: Metric, operation: str, call: Awaitable[R]) -> R:
-        """Await the call, and record its latency and how it ended. What it raises is passed on."""
+        """Await the call, and record its latency and how it ended. Its exception is raised again."""
         attributes = {"db.system.name": _SYSTEMS.get(self._engine, self._engine), "db.operation.name": operation}
         result, began = "ok", self._clock()
         with _tracer.start_as_current_span(
             f"{operation} {self._engine}",
             kind=SpanKind.CLIENT,
             attributes=attributes,
-            # Its text may quote a name: the kind of error is enough.
+            # Without the text of the exception, which may quote a name.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:

@@ -25,7 +25,7 @@ Recorder: TypeAlias = Callable[[float, Mapping[str, str]], None]
 
 
 class OpenTelemetryMetrics:
-    """Answers the metrics port with one instrument for each metric. The rate of hits follows from counted reads."""
+    """Answers the metrics port with one instrument for each metric. Hit rates follow from counted reads."""
 
     def __init__(self, provider: MeterProvider, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -34,7 +34,7 @@ class OpenTelemetryMetrics:
         self._recorders = {metric.name: _recorder(meter, metric) for metric in METRICS}
         for metric in METRICS:
             if metric.kind is Kind.COUNTER and not metric.labels:
-                # A rate is seen from the second value on: without this, the first burst would be missed.
+                # rate() needs two values: without this zero, the first burst would be missed.
                 self.record(metric, 0)
 
     def record(self, metric: Metric, value: float, **labels: str) -> None:
@@ -47,12 +47,12 @@ class OpenTelemetryMetrics:
 
 
 def open_metrics() -> OpenTelemetryMetrics:
-    """Return metrics that go wherever this process sends them: nowhere, unless an SDK was set up."""
+    """Return metrics for the SDK of this process; without one they are discarded."""
     return OpenTelemetryMetrics(get_meter_provider())
 
 
 def _recorder(meter: Meter, metric: Metric) -> Recorder:
-    # Without the unit: exporters to Prometheus append it to the name, which says it already.
+    # Without the unit: exporters to Prometheus would append it to a name that has it already.
     match metric.kind:
         case Kind.HISTOGRAM:
             bounds = [float(bound) for bound in metric.buckets]

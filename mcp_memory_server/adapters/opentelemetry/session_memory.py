@@ -1,4 +1,4 @@
-"""The session memory, measured: every call is passed on to the real one."""
+"""The session memory with measured calls."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class MeasuredSessionMemory:
-    """Answers the session memory's port. ``engine`` is the name that the measurements give to the real store."""
+    """Answers the session memory's port. ``engine`` is the label of the real store."""
 
     def __init__(
         self, sessions: SessionMemory, metrics: Metrics, *, engine: str, clock: Callable[[], float] = time.perf_counter

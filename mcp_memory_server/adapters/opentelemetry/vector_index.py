@@ -1,4 +1,4 @@
-"""The vector index, measured: every search is passed on to the real one."""
+"""The vector index with measured searches."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from mcp_memory_server.ports.vector_index import MOST_FOUND, VectorIndex
 
 
 class MeasuredVectorIndex:
-    """Answers the vector index's port. ``engine`` is the name that the measurements give to the real one."""
+    """Answers the vector index's port. ``engine`` is the label of the real one."""
 
     def __init__(self, index: VectorIndex, metrics: Metrics, *, engine: str) -> None:
         self._index = index
