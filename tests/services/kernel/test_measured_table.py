@@ -199,7 +199,7 @@ def test_many_threads_may_record_and_render_at_once() -> None:
         pages = list(threads.map(use, range(16)))
 
     assert all(b"memory_session_cache_hit_rate 100.0" in text for text in pages)
-    assert b'memory_session_copy_reads_total{result="hit"} 8000.0' in page.render()
+    assert b'memory_session_cache_reads_total{result="hit"} 8000.0' in page.render()
 
 
 async def test_the_span_of_a_call_tells_the_engine_and_the_operation_and_nothing_of_the_user(
