@@ -1,7 +1,7 @@
 """A monotonic clock that stands still until a test moves it."""
 
 
-class Moments:
+class FakeMonotonic:
     """Pass it where ``monotonic`` is asked for."""
 
     def __init__(self) -> None:

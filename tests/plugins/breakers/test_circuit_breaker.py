@@ -8,8 +8,8 @@ import pytest
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules, CircuitOpenError, CircuitState, Health
 from mcp_memory_server import InvalidRequestError
-from tests.plugins.core.conftest import RULES
-from tests.plugins.core.moments import Moments
+from tests.plugins.breakers.conftest import RULES
+from tests.plugins.fake_monotonic import FakeMonotonic
 
 
 def fail(breaker: CircuitBreaker, times: int = RULES.threshold) -> None:
@@ -47,9 +47,9 @@ def test_health_is_degraded_from_half_of_the_threshold_on(
     assert breaker.status().health is health
 
 
-def test_after_the_rest_one_call_gets_through_and_no_other(breaker: CircuitBreaker, moments: Moments) -> None:
+def test_after_the_rest_one_call_gets_through_and_no_other(breaker: CircuitBreaker, monotonic: FakeMonotonic) -> None:
     fail(breaker)
-    moments.advance(RULES.rest)
+    monotonic.advance(RULES.rest)
 
     probe, other = breaker.ask(), breaker.ask()
 
@@ -57,9 +57,9 @@ def test_after_the_rest_one_call_gets_through_and_no_other(breaker: CircuitBreak
     assert (other.allowed, other.retry_after) == (False, RULES.probe_timeout)
 
 
-def test_a_probe_that_succeeds_closes_the_circuit(breaker: CircuitBreaker, moments: Moments) -> None:
+def test_a_probe_that_succeeds_closes_the_circuit(breaker: CircuitBreaker, monotonic: FakeMonotonic) -> None:
     fail(breaker)
-    moments.advance(RULES.rest)
+    monotonic.advance(RULES.rest)
 
     breaker.ask().succeeded()
 
@@ -67,18 +67,18 @@ def test_a_probe_that_succeeds_closes_the_circuit(breaker: CircuitBreaker, momen
     assert [breaker.ask().allowed for _ in range(3)] == [True, True, True]
 
 
-def test_a_probe_that_fails_begins_another_rest(breaker: CircuitBreaker, moments: Moments) -> None:
+def test_a_probe_that_fails_begins_another_rest(breaker: CircuitBreaker, monotonic: FakeMonotonic) -> None:
     fail(breaker)
-    moments.advance(RULES.rest)
+    monotonic.advance(RULES.rest)
 
     breaker.ask().failed()
 
     assert breaker.ask().retry_after == RULES.rest
 
 
-def test_an_abandoned_probe_frees_its_slot_at_once(breaker: CircuitBreaker, moments: Moments) -> None:
+def test_an_abandoned_probe_frees_its_slot_at_once(breaker: CircuitBreaker, monotonic: FakeMonotonic) -> None:
     fail(breaker)
-    moments.advance(RULES.rest)
+    monotonic.advance(RULES.rest)
 
     breaker.ask().abandoned()
 
@@ -86,23 +86,25 @@ def test_an_abandoned_probe_frees_its_slot_at_once(breaker: CircuitBreaker, mome
     assert not breaker.ask().allowed
 
 
-def test_a_probe_that_hangs_frees_its_slot_when_its_time_is_over(breaker: CircuitBreaker, moments: Moments) -> None:
+def test_a_probe_that_hangs_frees_its_slot_when_its_time_is_over(
+    breaker: CircuitBreaker, monotonic: FakeMonotonic
+) -> None:
     fail(breaker)
-    moments.advance(RULES.rest)
+    monotonic.advance(RULES.rest)
     breaker.ask()
 
-    moments.advance(RULES.probe_timeout)
+    monotonic.advance(RULES.probe_timeout)
 
     assert breaker.ask().is_probe
     assert not breaker.ask().allowed
     assert breaker.status().hung_probes == 1
 
 
-def test_what_a_hung_probe_says_at_last_changes_nothing(breaker: CircuitBreaker, moments: Moments) -> None:
+def test_what_a_hung_probe_says_at_last_changes_nothing(breaker: CircuitBreaker, monotonic: FakeMonotonic) -> None:
     fail(breaker)
-    moments.advance(RULES.rest)
+    monotonic.advance(RULES.rest)
     hung = breaker.ask()
-    moments.advance(RULES.probe_timeout)
+    monotonic.advance(RULES.probe_timeout)
     breaker.ask()
 
     hung.succeeded()
@@ -111,12 +113,12 @@ def test_what_a_hung_probe_says_at_last_changes_nothing(breaker: CircuitBreaker,
 
 
 def test_a_hung_probe_that_is_cancelled_at_last_does_not_free_the_slot_of_the_next(
-    breaker: CircuitBreaker, moments: Moments
+    breaker: CircuitBreaker, monotonic: FakeMonotonic
 ) -> None:
     fail(breaker)
-    moments.advance(RULES.rest)
+    monotonic.advance(RULES.rest)
     hung = breaker.ask()
-    moments.advance(RULES.probe_timeout)
+    monotonic.advance(RULES.probe_timeout)
     breaker.ask()
 
     hung.abandoned()
@@ -125,11 +127,11 @@ def test_a_hung_probe_that_is_cancelled_at_last_does_not_free_the_slot_of_the_ne
 
 
 def test_calls_from_before_the_circuit_opened_neither_close_it_nor_prolong_its_rest(
-    breaker: CircuitBreaker, moments: Moments
+    breaker: CircuitBreaker, monotonic: FakeMonotonic
 ) -> None:
     slow, slower = breaker.ask(), breaker.ask()
     fail(breaker)
-    moments.advance(10)
+    monotonic.advance(10)
 
     slow.succeeded()
     slower.failed()
@@ -175,9 +177,9 @@ def test_entering_a_refused_permit_says_when_to_come_back(breaker: CircuitBreake
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_task_frees_the_slot_of_its_probe(breaker: CircuitBreaker, moments: Moments) -> None:
+async def test_a_cancelled_task_frees_the_slot_of_its_probe(breaker: CircuitBreaker, monotonic: FakeMonotonic) -> None:
     fail(breaker)
-    moments.advance(RULES.rest)
+    monotonic.advance(RULES.rest)
 
     async def call() -> None:
         with breaker.ask():
@@ -192,19 +194,19 @@ async def test_a_cancelled_task_frees_the_slot_of_its_probe(breaker: CircuitBrea
     assert breaker.ask().is_probe
 
 
-def test_the_average_latency_is_that_of_all_calls_that_ended(breaker: CircuitBreaker, moments: Moments) -> None:
+def test_the_average_latency_is_that_of_all_calls_that_ended(breaker: CircuitBreaker, monotonic: FakeMonotonic) -> None:
     assert breaker.status().average_latency is None
     quick, slow = breaker.ask(), breaker.ask()
-    moments.advance(1)
+    monotonic.advance(1)
     quick.succeeded()
-    moments.advance(2)
+    monotonic.advance(2)
     slow.failed()
 
     assert breaker.status().average_latency == 2
 
 
-def test_one_tool_does_not_stop_another(moments: Moments) -> None:
-    broken, other = (CircuitBreaker(name, monotonic=moments) for name in ("broken", "other"))
+def test_one_tool_does_not_stop_another(monotonic: FakeMonotonic) -> None:
+    broken, other = (CircuitBreaker(name, monotonic=monotonic) for name in ("broken", "other"))
 
     fail(broken)
 

@@ -7,14 +7,14 @@ import pytest
 
 from agent_plugins.guards.agent_locks import AgentLocks, LockNotFreeError
 from agent_plugins.guards.guards import Guards
-from tests.plugins.core.moments import Moments
+from tests.plugins.fake_monotonic import FakeMonotonic
 
 PATIENCE = 30.0
 
 
 @pytest.fixture
-def guards(moments: Moments) -> Guards:
-    return Guards(monotonic=moments)
+def guards(monotonic: FakeMonotonic) -> Guards:
+    return Guards(monotonic=monotonic)
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def test_a_block_that_raises_releases_its_lock(locks: AgentLocks) -> None:
         pass
 
 
-def test_a_lock_that_is_held_for_too_long_is_told(locks: AgentLocks, guards: Guards, moments: Moments) -> None:
+def test_a_lock_that_is_held_for_too_long_is_told(locks: AgentLocks, guards: Guards, monotonic: FakeMonotonic) -> None:
     with locks.hold("cart", "orders"):
-        moments.advance(61)
+        monotonic.advance(61)
 
         assert [found.kind.value for found in guards.locks_held_too_long()] == ["lock_not_released"]

@@ -24,7 +24,7 @@ from mcp_memory_server import (
     count_tokens,
     open_memory,
 )
-from tests.plugins.core.moments import Moments
+from tests.plugins.fake_monotonic import FakeMonotonic
 
 pytestmark = pytest.mark.anyio
 
@@ -231,14 +231,14 @@ async def test_waiting_on_the_loop_itself_is_refused_before_it_hangs(memory: Mem
 
 
 async def test_the_time_left_is_measured_even_if_the_clock_is_set(memory: Memory) -> None:
-    moments, wall = Moments(), Moments()
+    monotonic, wall = FakeMonotonic(), FakeMonotonic()
     wall.advance(1000)
-    coordinator = StateCoordinator(memory, CHAT, now=wall, monotonic=moments)
+    coordinator = StateCoordinator(memory, CHAT, now=wall, monotonic=monotonic)
     await coordinator.change(begin_task("order", budget=60, now=wall()))
     assert coordinator.remaining() == 60
 
     wall.advance(-500)
-    moments.advance(70)
+    monotonic.advance(70)
 
     assert coordinator.remaining() == -10
     assert "10 s over budget" in coordinator.to_agent_context()
@@ -246,7 +246,7 @@ async def test_the_time_left_is_measured_even_if_the_clock_is_set(memory: Memory
 
 async def test_a_task_that_another_process_began_has_the_time_that_is_left_of_it(memory: Memory) -> None:
     await StateCoordinator(memory, CHAT).change(begin_task("order", budget=60, now=1000.0))
-    late = StateCoordinator(memory, CHAT, now=lambda: 1045.0, monotonic=Moments())
+    late = StateCoordinator(memory, CHAT, now=lambda: 1045.0, monotonic=FakeMonotonic())
 
     await late.refresh()
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from agent_plugins.guards.guards import Finding, GuardRules, Guards, LoopKind
 from mcp_memory_server import InvalidRequestError
-from tests.plugins.core.moments import Moments
+from tests.plugins.fake_monotonic import FakeMonotonic
 
 
 @pytest.fixture
-def guards(moments: Moments) -> Guards:
-    return Guards(monotonic=moments)
+def guards(monotonic: FakeMonotonic) -> Guards:
+    return Guards(monotonic=monotonic)
 
 
 def handed_along(guards: Guards, *agents: str) -> list[Finding | None]:
@@ -107,14 +107,14 @@ def test_a_task_past_its_budget_is_told_each_time_it_is_checked(guards: Guards) 
     assert guards.counts()["over_budget"] == 1
 
 
-def test_a_lock_that_is_never_released_is_told_once(guards: Guards, moments: Moments) -> None:
+def test_a_lock_that_is_never_released_is_told_once(guards: Guards, monotonic: FakeMonotonic) -> None:
     guards.lock_taken("cart", "orders")
     guards.lock_taken("basket", "search")
     guards.lock_released("basket", "search")
-    moments.advance(60)
+    monotonic.advance(60)
     assert guards.locks_held_too_long() == []
 
-    moments.advance(1)
+    monotonic.advance(1)
 
     (told,) = guards.locks_held_too_long()
     assert told.message == (
@@ -124,11 +124,11 @@ def test_a_lock_that_is_never_released_is_told_once(guards: Guards, moments: Mom
     assert guards.locks_held_too_long() == []
 
 
-def test_nobody_can_release_the_lock_of_somebody_else(guards: Guards, moments: Moments) -> None:
+def test_nobody_can_release_the_lock_of_somebody_else(guards: Guards, monotonic: FakeMonotonic) -> None:
     guards.lock_taken("cart", "orders")
     guards.lock_released("cart", "search")
 
-    moments.advance(61)
+    monotonic.advance(61)
 
     assert len(guards.locks_held_too_long()) == 1
 

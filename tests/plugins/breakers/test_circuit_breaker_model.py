@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules, CircuitState, Health
 from agent_plugins.breakers.permits import Permit
-from tests.plugins.core.moments import Moments
+from tests.plugins.fake_monotonic import FakeMonotonic
 
 THRESHOLD, REST, PROBE = 2, 10.0, 10.0
 
@@ -30,14 +30,14 @@ class BreakerModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.moments = Moments()
-        self.breaker = CircuitBreaker("tool", BreakerRules(THRESHOLD, REST, PROBE), monotonic=self.moments)
+        self.monotonic = FakeMonotonic()
+        self.breaker = CircuitBreaker("tool", BreakerRules(THRESHOLD, REST, PROBE), monotonic=self.monotonic)
         self.state, self.epoch, self.row, self.now, self.until = "closed", 0, 0, 0.0, 0.0
         self.allowed, self.refused, self.failed = 0, 0, 0
 
     @rule(seconds=st.sampled_from([0.5, REST / 2, REST]))
     def time_goes_by(self, seconds: float) -> None:
-        self.moments.advance(seconds)
+        self.monotonic.advance(seconds)
         self.now += seconds
 
     @rule(target=calls)

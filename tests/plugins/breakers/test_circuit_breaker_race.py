@@ -8,7 +8,7 @@ import pytest
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules
 from agent_plugins.breakers.permits import Permit
-from tests.plugins.core.moments import Moments
+from tests.plugins.fake_monotonic import FakeMonotonic
 
 CALLS = 100
 ROUNDS = [pytest.param(50, id="50 rounds"), pytest.param(1000, id="1,000 rounds", marks=pytest.mark.slow)]
@@ -17,8 +17,8 @@ ENDINGS: list[Callable[[Permit], None]] = [Permit.failed, Permit.abandoned, lamb
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_of_a_hundred_threads_one_probes_whether_the_last_probe_failed_was_cancelled_or_hangs(rounds: int) -> None:
-    moments = Moments()
-    breaker = CircuitBreaker("tool", BreakerRules(threshold=1, rest=30, probe_timeout=30), monotonic=moments)
+    monotonic = FakeMonotonic()
+    breaker = CircuitBreaker("tool", BreakerRules(threshold=1, rest=30, probe_timeout=30), monotonic=monotonic)
     breaker.ask().failed()
     probes: list[int] = []
     asked: list[Permit] = []
@@ -30,9 +30,9 @@ def test_of_a_hundred_threads_one_probes_whether_the_last_probe_failed_was_cance
         asked.clear()
         for permit in granted:
             ENDINGS[len(probes) % len(ENDINGS)](permit)
-        moments.advance(30)
+        monotonic.advance(30)
 
-    moments.advance(30)
+    monotonic.advance(30)
     start, end = threading.Barrier(CALLS), threading.Barrier(CALLS, action=judge)
 
     def call() -> None:

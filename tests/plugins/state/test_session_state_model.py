@@ -16,7 +16,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=6,
 )
-moments = st.floats(0, 1e10)
+monotonic = st.floats(0, 1e10)
 
 some_change = st.one_of(
     st.builds(changes.enter_phase, st.sampled_from(Phase)),
@@ -29,12 +29,12 @@ some_change = st.one_of(
     st.builds(changes.clear_slot, names),
     st.builds(changes.ask_user, names, slot=st.none() | names),
     st.builds(changes.user_answered),
-    st.builds(changes.begin_task, names, budget=st.none() | moments, now=moments),
+    st.builds(changes.begin_task, names, budget=st.none() | monotonic, now=monotonic),
     st.builds(changes.end_task),
     st.builds(changes.plan_step, names, names, values),
-    st.builds(changes.start_step, names, names, values, now=moments),
-    st.builds(changes.finish_step, names, values, now=moments),
-    st.builds(changes.fail_step, names, names, now=moments),
+    st.builds(changes.start_step, names, names, values, now=monotonic),
+    st.builds(changes.finish_step, names, values, now=monotonic),
+    st.builds(changes.fail_step, names, names, now=monotonic),
     st.builds(changes.skip_step, names),
 )
 environments = st.fixed_dictionaries(

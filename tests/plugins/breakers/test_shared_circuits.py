@@ -14,7 +14,7 @@ from agent_plugins.breakers.circuits import BreakerRules, CircuitState
 from agent_plugins.breakers.redis_circuits import RedisCircuits, shared_circuits
 from mcp_memory_server import ConfigurationError, UnavailableError
 from tests.engines.servers import RedisServer
-from tests.plugins.core.probers import probes_of_each_round
+from tests.plugins.breakers.probers import probes_of_each_round
 
 SHORT = BreakerRules(threshold=2, rest=0.05, probe_timeout=30.0)
 LONG = BreakerRules(threshold=2, rest=60.0, probe_timeout=30.0)

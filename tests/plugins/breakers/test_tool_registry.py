@@ -8,7 +8,7 @@ import pytest
 from agent_plugins.breakers.circuits import BreakerRules
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
-from tests.plugins.core.moments import Moments
+from tests.plugins.fake_monotonic import FakeMonotonic
 
 SEARCH = Tool(
     "search",
@@ -21,8 +21,8 @@ SEARCH = Tool(
 
 
 @pytest.fixture
-def registry(moments: Moments) -> ToolRegistry:
-    return ToolRegistry([SEARCH], rules=BreakerRules(threshold=2, rest=30), monotonic=moments)
+def registry(monotonic: FakeMonotonic) -> ToolRegistry:
+    return ToolRegistry([SEARCH], rules=BreakerRules(threshold=2, rest=30), monotonic=monotonic)
 
 
 def begun(registry: ToolRegistry, name: str) -> Invocation:
@@ -43,10 +43,10 @@ def refused(registry: ToolRegistry, name: str) -> Refusal:
 
 
 def test_a_call_under_way_is_tracked_with_its_id_and_timeout_until_it_ends(
-    registry: ToolRegistry, moments: Moments
+    registry: ToolRegistry, monotonic: FakeMonotonic
 ) -> None:
     call = begun(registry, "search")
-    moments.advance(2)
+    monotonic.advance(2)
 
     (described,) = registry.status()["in_flight"]
     assert (described["id"], described["timeout"], described["seconds"], described["overdue"]) == (
@@ -63,10 +63,10 @@ def test_a_call_under_way_is_tracked_with_its_id_and_timeout_until_it_ends(
     assert (found.outcome, found.result, found.seconds) == (Outcome.SUCCEEDED, {"books": 3}, 2)
 
 
-def test_a_call_past_its_timeout_is_shown_as_overdue(registry: ToolRegistry, moments: Moments) -> None:
+def test_a_call_past_its_timeout_is_shown_as_overdue(registry: ToolRegistry, monotonic: FakeMonotonic) -> None:
     begun(registry, "search")
 
-    moments.advance(5.1)
+    monotonic.advance(5.1)
 
     assert [call["overdue"] for call in registry.status()["in_flight"]] == [True]
 

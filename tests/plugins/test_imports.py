@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 HEAVY = {"agent_squad", "anthropic", "boto3", "botocore", "mcp", "redis", "strands"}
 
 PROGRAM = """
