@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
+from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
 from mcp_memory_server.domain.kernel.items import Item, Put, Update
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.keys import access_key, profile_key
-from mcp_memory_server.services.kernel.worker import Background
 
 WRITTEN_AFTER_SECONDS = 60.0
 USERS_KEPT = 10_000
@@ -43,7 +43,7 @@ class AccessCounts:
     What was counted in the last minute before a process is killed is lost; it is a hint, not a memory.
     """
 
-    def __init__(self, table: ItemTable, background: Background, now: Callable[[], datetime]) -> None:
+    def __init__(self, table: ItemTable, background: EventLoopThread, now: Callable[[], datetime]) -> None:
         self._table = table
         self._background = background
         self._now = now
@@ -57,7 +57,7 @@ class AccessCounts:
             counts = self._counts(scope.user_id)
             if not counts.is_read:
                 counts.is_read = True
-                self._background.run(lambda: self._read(scope))
+                self._background.submit(lambda: self._read(scope))
             return counts.known
 
     def note(self, scope: Scope, ids: Collection[str]) -> None:
@@ -70,7 +70,7 @@ class AccessCounts:
             if not told or self._is_running:
                 return
             self._is_running = True
-        self._background.run(self._write_later)
+        self._background.submit(self._write_later)
 
     async def write(self) -> None:
         """Write what was counted, one write for each user. What cannot be written now is let go."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from threading import Lock
 
+from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
@@ -17,7 +18,6 @@ from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.kernel.user_memory_cache import ActivityLog
-from mcp_memory_server.services.kernel.worker import Background
 from mcp_memory_server.services.recall.reembedding import Lacking, Reembedding, SequencedTurn
 from mcp_memory_server.services.recall.user_index import SessionCursor, UserIndex, key_of, turn_document
 from mcp_memory_server.services.sessions.local_writes import LocalWrites
@@ -59,7 +59,7 @@ class IndexRegistry:
         new_index: Callable[[], SearchIndex],
         turns: PastTurns,
         reembedding: Reembedding,
-        background: Background,
+        background: EventLoopThread,
         own: LocalWrites,
         now: Callable[[], datetime],
         *,
@@ -83,7 +83,7 @@ class IndexRegistry:
         searchable = user.searchable
         if not await self._is_behind(scope, user, known, talks):
             return searchable, self._missing(user)
-        bringing = self._background.run(lambda: self._bring_up(scope, user, known, talks))
+        bringing = self._background.submit(lambda: self._bring_up(scope, user, known, talks))
         try:
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(bringing)), TIMEOUT_SECONDS)
         except TimeoutError:
@@ -96,7 +96,7 @@ class IndexRegistry:
         """Return what can be searched, of which only what is known needs to be complete: no conversation is read."""
         user = self._user(scope.user_id)
         if user.searchable.known.serial < known.serial:
-            learning = self._background.run(lambda: self._bring_up(scope, user, known, None))
+            learning = self._background.submit(lambda: self._bring_up(scope, user, known, None))
             with suppress(TimeoutError):  # what is there already has to do
                 await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(learning)), TIMEOUT_SECONDS)
         return user.searchable
@@ -120,7 +120,7 @@ class IndexRegistry:
         """Index turns that were found elsewhere, for a while, although there may be no room for them."""
         new = searchable.admit(turns)
         if new:
-            await asyncio.wrap_future(self._background.run(lambda: self._index(scope, searchable, new)))
+            await asyncio.wrap_future(self._background.submit(lambda: self._index(scope, searchable, new)))
 
     def _user(self, user_id: str) -> _User:
         with self._lock:
