@@ -3,14 +3,13 @@
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from threading import Lock
 
 from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
@@ -46,7 +45,6 @@ class _User:
         self.searchable = UserIndex(index, writer)
         self.bringing_up = asyncio.Lock()
         self.listed_again_until = float("-inf")
-        self.counted = 0
         self.mark: object | None = None
         self.has_too_many = False
 
@@ -73,9 +71,12 @@ class IndexRegistry:
         self._own = own
         self._now = now
         self._lists_late = lists_late
-        self._lock = Lock()
-        self._users: OrderedDict[str, _User] = OrderedDict()
-        self._documents = 0
+        self._users = LruCache[str, _User](
+            USERS_KEPT,
+            weight=lambda user: len(user.searchable.index),
+            most_weight=DOCUMENTS_KEPT,
+            on_evict=lambda user_id, _: own.disconnect(user_id),
+        )
 
     async def of(self, scope: Scope, known: UserSnapshot, talks: ActivityLog) -> tuple[UserIndex, tuple[str, ...]]:
         """Return what can be searched: everything that was acknowledged before this call, or what of it is missing."""
@@ -103,14 +104,12 @@ class IndexRegistry:
 
     def holds_everything(self, scope: Scope) -> bool:
         """Tell whether every conversation of the user was read, and had its place here."""
-        with self._lock:
-            user = self._users.get(scope.user_id)
+        user = self._users.get(scope.user_id)
         return user is not None and user.searchable.is_read and not user.has_too_many
 
     def not_held(self, scope: Scope, places: Sequence[TurnPlace]) -> list[TurnPlace]:
         """Return those of the turns that are not indexed here."""
-        with self._lock:
-            user = self._users.get(scope.user_id)
+        user = self._users.get(scope.user_id)
         held = {} if user is None else user.searchable.turns
         return [place for place in places if turn_document(place) not in held]
 
@@ -123,27 +122,11 @@ class IndexRegistry:
             await asyncio.wrap_future(self._background.submit(lambda: self._index(scope, searchable, new)))
 
     def _user(self, user_id: str) -> _User:
-        with self._lock:
-            user = self._users.get(user_id)
-            if user is None:
-                self._own.watch(user_id)
-                user = self._users[user_id] = _User(self._new_index(), self._own.writer)
-            self._users.move_to_end(user_id)
-            self._let_some_go()
-            return user
+        def new() -> _User:
+            self._own.watch(user_id)
+            return _User(self._new_index(), self._own.writer)
 
-    def _let_some_go(self) -> None:
-        while len(self._users) > USERS_KEPT or (len(self._users) > 1 and self._documents > DOCUMENTS_KEPT):
-            user_id, gone = self._users.popitem(last=False)
-            self._own.disconnect(user_id)
-            self._documents -= gone.counted
-
-    def _count(self, user_id: str, user: _User) -> None:
-        with self._lock:
-            if self._users.get(user_id) is user:
-                size = len(user.searchable.index)
-                self._documents += size - user.counted
-                user.counted = size
+        return self._users.get_or_add(user_id, new)
 
     async def _is_behind(self, scope: Scope, user: _User, known: UserSnapshot, talks: ActivityLog) -> bool:
         searchable = user.searchable
@@ -179,7 +162,7 @@ class IndexRegistry:
                 await self._read(scope, user)
                 user.mark = mark
             finally:
-                self._count(scope.user_id, user)
+                self._users.weigh_again(scope.user_id, user)
 
     async def _learn(self, scope: Scope, searchable: UserIndex, known: UserSnapshot) -> None:
         if searchable.known.serial >= known.serial:
