@@ -1,11 +1,12 @@
 """The outbox in one SQLite file beside the table."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from mcp_memory_server.adapters.sqlite import outbox_statements as statements
 from mcp_memory_server.adapters.sqlite.outbox_file import DEADLINE, OutboxFile
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.items import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.kept_sessions import owner_of
@@ -15,17 +16,13 @@ _NOTHING: Sequence[QueuedTurn] = ()
 _NO_CLAIMS: Sequence[ClaimedTurn] = ()
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class SqliteOutbox:
     """Answers the outbox's port on one file, which is made when something is first added.
 
     Leases and pauses end by the wall clock, because processes share no other one.
     """
 
-    def __init__(self, path: Path, *, now: Callable[[], datetime] = _utc_now, deadline: timedelta = DEADLINE) -> None:
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = utc_now, deadline: timedelta = DEADLINE) -> None:
         self._file = OutboxFile(path, deadline)
         self._now = now
 

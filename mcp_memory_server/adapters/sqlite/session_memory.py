@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -15,6 +15,7 @@ from mcp_memory_server.adapters.sqlite import session_states as states
 from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.session_file import connect_to_sessions, prepare_session_file, this_boot
 from mcp_memory_server.adapters.sqlite.writer import Writer
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.items import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss, SharedState
@@ -35,10 +36,6 @@ LOOK_AGAIN_SECONDS = 0.1
 """Nothing tells a process that another one wrote: a watched state is looked up so often."""
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True)
 class _Opened:
     file: tuple[int, int] | None
@@ -53,7 +50,7 @@ class SqliteSessionMemory:
         self,
         path: Path,
         *,
-        now: Callable[[], datetime] = _utc_now,
+        now: Callable[[], datetime] = utc_now,
         deadline: timedelta = DEADLINE,
         settling: timedelta = SETTLING,
     ) -> None:
@@ -72,7 +69,7 @@ class SqliteSessionMemory:
         cls,
         path: Path,
         *,
-        now: Callable[[], datetime] = _utc_now,
+        now: Callable[[], datetime] = utc_now,
         deadline: timedelta = DEADLINE,
         settling: timedelta = SETTLING,
     ) -> Self:

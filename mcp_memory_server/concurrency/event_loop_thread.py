@@ -1,4 +1,4 @@
-"""Work beside the calls: one thread with an event loop of its own."""
+"""A daemon thread with an event loop, for work that outlives the call that asked for it."""
 
 import asyncio
 import threading
@@ -14,20 +14,25 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 CLOSE_SECONDS = 5.0
-THREAD_NAME = "memory-background"
 
 
-class Background:
-    """Runs what outlives the call that asked for it. Its thread starts when it is needed. Used from any thread."""
+class EventLoopThread:
+    """Runs coroutines side by side. The thread starts with the first one. Used from any thread and any event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
-    def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> "Future[R]":
-        """Begin the work, side by side with what is under way.
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs: it has started, in this process, and has not ended."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def submit(self, work: Callable[[], Coroutine[Any, Any, R]]) -> "Future[R]":
+        """Start the work on the loop and return its future.
 
         Raises:
             UnavailableError: It was closed.
@@ -35,15 +40,23 @@ class Background:
         with self._lock:
             if self._is_closed:
                 raise UnavailableError("the memory was closed; open it again")
-            # A thread does not come along when the process forks.
-            if self._loop is None or self._thread is None or not self._thread.is_alive():
+            # A thread does not exist in the child after a fork, where the parent's loop must not be touched.
+            if self._loop is None or not self.is_alive:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name=THREAD_NAME, daemon=True)
+                self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
                 self._thread.start()
             return asyncio.run_coroutine_threadsafe(work(), self._loop)
 
-    async def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """Give up what is under way, do what has to be done last, as far as that goes in time, and take no more."""
+    def call_soon(self, call: Callable[[], object]) -> None:
+        """Call it on the loop; a no-op if the thread does not run."""
+        with self._lock:
+            if self._loop is not None and self.is_alive:
+                self._loop.call_soon_threadsafe(call)
+
+    async def close(
+        self, last: Callable[[], Coroutine[Any, Any, None]] | None = None, *, within: float = CLOSE_SECONDS
+    ) -> None:
+        """Cancel what is running, await ``last`` for at most ``within`` seconds, and refuse further work."""
         with self._lock:
             self._is_closed = True
             loop, thread = self._loop, self._thread
@@ -51,9 +64,9 @@ class Background:
             return
         with suppress(TimeoutError):
             ending = asyncio.run_coroutine_threadsafe(_end(last), loop)
-            await asyncio.wait_for(asyncio.wrap_future(ending), CLOSE_SECONDS)
+            await asyncio.wait_for(asyncio.wrap_future(ending), within)
         loop.call_soon_threadsafe(loop.stop)
-        await asyncio.to_thread(thread.join, CLOSE_SECONDS)
+        await asyncio.to_thread(thread.join, within)
         if not thread.is_alive():
             loop.close()
 
