@@ -107,8 +107,8 @@ class ItemTable(Protocol):
         """
         ...
 
-    async def mark(self) -> object | None:
-        """Return what stays equal as long as nobody writes anything to the table; None where that cannot be told."""
+    async def change_token(self) -> object | None:
+        """Return a token that stays equal as long as nothing is written to the table; None if the engine has none."""
         ...
 
     async def delete_many(self, keys: Collection[Key]) -> None:
