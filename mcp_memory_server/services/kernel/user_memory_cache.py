@@ -12,7 +12,7 @@ from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Body, Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS
 from mcp_memory_server.domain.recall.memories import (
-    Earlier,
+    ChangeSet,
     StoredMemory,
     UserSnapshot,
     by_topic,
@@ -43,7 +43,7 @@ from mcp_memory_server.schema.user_versions import (
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
-MOST_EARLIER = 30
+MOST_CHANGE_SETS = 30
 """Of so many changes it is known what they changed: whoever follows what is known need not compare everything."""
 READ_ALONG_AFTER = PUSHED_KEPT // 2
 """After so many own writes of which nobody asked, they are read along."""
@@ -141,19 +141,19 @@ class UserMemoryCache:
         self._own_writes.pop(scope.user_id, None)
         profile = await table.get(keys.profile_key(scope))
         # The stamp is read before the memories: they may be newer than it says, never older.
-        stamp = version_from(profile)
+        version = version_from(profile)
         kept = self._recall(scope.user_id)
-        if kept is not None and kept[0].stamp == stamp:
+        if kept is not None and kept[0].version == version:
             return kept, profile
         before = None if kept is None else kept[0]
         body: Body = {} if profile is None else profile.body
-        changes = None if before is None else changes_since(_stamp(before), body)
+        changes = None if before is None else changes_since(_version(before), body)
         if before is None or changes is None:
             known = await self._load(scope)
         else:
             known = await self._changed(scope, before, changes)
-        announced, are_lost = activity_since(None if before is None else before.talks, body)
-        known = replace(known, stamp=stamp, serial=serial, talks=activity_count(body))
+        announced, are_lost = activity_since(None if before is None else before.activity_count, body)
+        known = replace(known, version=version, serial=serial, activity_count=activity_count(body))
         return self._keep(scope, known, announced, are_lost=are_lost), profile
 
     async def _load(self, scope: Scope) -> UserSnapshot:
@@ -162,7 +162,7 @@ class UserMemoryCache:
         cursor: str | None = None
         while True:
             page = await self._table.query(
-                keys.user_partition(scope.user_id), between=keys.KNOWN_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
+                keys.user_partition(scope.user_id), between=keys.USER_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
             )
             is_long = len(page.items) >= READ_IN_A_THREAD
             read.append(await asyncio.to_thread(self._read, page.items) if is_long else self._read(page.items))
@@ -173,9 +173,9 @@ class UserMemoryCache:
         """Return what is known after only what was changed is read again."""
         partition = keys.user_partition(scope.user_id)
         changed = {sk for change in changes for sk in change.sort_keys}
-        wanted = {sk for sk in changed if keys.is_known(sk)}
+        wanted = {sk for sk in changed if keys.is_in_user_key_range(sk)}
         if not wanted:
-            return replace(known, earlier=_earlier(known, wanted))
+            return replace(known, change_sets=_change_sets(known, wanted))
         found = await self._table.get_many([Key(partition, sk) for sk in wanted])
         return _over(known, wanted, self._read(found.values()))
 
@@ -186,7 +186,7 @@ class UserMemoryCache:
         for item in items:
             if item.key.sk.startswith(keys.FORGOTTEN):
                 forgotten |= _forgotten(item)
-            elif item.key.sk.startswith(keys.NO_MEMORIES):
+            elif item.key.sk.startswith(keys.BOOKKEEPING):
                 continue
             elif (memory := memory_from(item, self._models)) is not None:
                 memories[item.key.sk] = memory
@@ -269,7 +269,7 @@ def _over(known: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserSnap
         known,
         by_key=memories,
         overviews=[one for before in known.overviews if (one := updated(before, gone, now.by_key)) is not None],
-        earlier=_earlier(known, changed),
+        change_sets=_change_sets(known, changed),
         unreadable=(known.unreadable - changed) | now.unreadable,
         forgotten=(known.forgotten - marks) | now.forgotten,
         legacy=(known.legacy - changed) | now.legacy,
@@ -277,9 +277,9 @@ def _over(known: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserSnap
     )
 
 
-def _earlier(known: UserSnapshot, changed: set[str]) -> tuple[Earlier, ...]:
-    return (*known.earlier[-MOST_EARLIER:], Earlier(known.serial, frozenset(changed)))
+def _change_sets(known: UserSnapshot, changed: set[str]) -> tuple[ChangeSet, ...]:
+    return (*known.change_sets[-MOST_CHANGE_SETS:], ChangeSet(known.serial, frozenset(changed)))
 
 
-def _stamp(known: UserSnapshot) -> UserVersion | None:
-    return known.stamp if isinstance(known.stamp, UserVersion) else None
+def _version(known: UserSnapshot) -> UserVersion | None:
+    return known.version if isinstance(known.version, UserVersion) else None
