@@ -1,4 +1,4 @@
-"""Items of the table: what one is, how large it may be, and how several are written at once."""
+"""Items of the table: keys, bodies and writes."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,20 +11,20 @@ from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 MAX_PARTITION_KEY_BYTES = 2048
 MAX_SORT_KEY_BYTES = 1024
 MAX_ITEM_BYTES = 400 * 1024
-"""DynamoDB's limit. SQLite keeps it too, so that a memory can always move."""
+"""DynamoDB's limit. SQLite keeps it too, so that every memory can be moved between the two."""
 MAX_WRITES_AT_ONCE = 10
-"""What every engine takes, AWS's own local one included; the service itself takes more."""
+"""The limit of the strictest engine, DynamoDB local; the service itself takes more."""
 MAX_OPERATION_ID_BYTES = 128
 REMEMBERED_OPERATIONS = 4
-"""A row knows its last so many writes, as long as they were updates: a put starts anew."""
+"""The number of operation ids that a row keeps. A put starts anew; updates add to them."""
 
 PUSHED_KEPT = 8
-"""An update that pushes a value keeps so many of those pushed under the same name, the newest first."""
+"""The number of values that a pushed attribute keeps, newest first."""
 
 RESERVED_ATTRIBUTES = frozenset({"pk", "sk", "version", "expires_at", "op", "op1", "op2", "op3"})
 
 INDEX_PARTITION, INDEX_SORT = "ix_pk", "ix_sk"
-"""Attributes of a body that place its item in the index."""
+"""Attributes of a body that put its item into the index."""
 
 Value: TypeAlias = "str | int | float | bool | bytes | Sequence[Value] | Mapping[str, Value] | None"
 Body: TypeAlias = Mapping[str, Value]
@@ -38,7 +38,7 @@ _MAX_DEPTH = 30
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """Where an item lies: its partition, and its place in the order of the partition."""
+    """The key of an item: its partition, and its place in the order of the partition."""
 
     pk: str
     sk: str
@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Page:
-    """Some items of a partition, in order. ``cursor`` is None at the end of what was asked for."""
+    """Some items of a partition, in order. ``cursor`` is None at the end of the result."""
 
     items: tuple[Item, ...]
     cursor: str | None = None
@@ -69,7 +69,7 @@ class Page:
 
 @dataclass(frozen=True)
 class KeyPage:
-    """Some keys that an index knows, in order. ``cursor`` is None at the end of what was asked for."""
+    """Some keys from an index, in order. ``cursor`` is None at the end of the result."""
 
     keys: tuple[Key, ...]
     cursor: str | None = None
@@ -77,7 +77,7 @@ class KeyPage:
 
 @dataclass(frozen=True)
 class Put:
-    """Replace the whole item. ``expected_version=0`` means "only if absent", None "whatever is there"."""
+    """Replace the whole item. ``expected_version=0`` means "only if absent", None means "whatever is there"."""
 
     key: Key
     body: Body
@@ -87,7 +87,7 @@ class Put:
 
 @dataclass(frozen=True)
 class Delete:
-    """Remove the item. Without an expected version, removing what is not there is no error."""
+    """Remove the item. Without an expected version, removing an absent item is no error."""
 
     key: Key
     expected_version: int | None = None
@@ -97,8 +97,8 @@ class Delete:
 class Update:
     """Change attributes without reading first. A missing item is created; a counter starts at 0.
 
-    A pushed value is kept under its name, and those pushed before under ``pushed_name(name, 1)`` and so on; the oldest
-    goes. The expiry of the item stays as it is unless ``expires_at`` is given.
+    A pushed value is stored under its name, and the values pushed before it move to ``pushed_name(name, 1)`` and so on;
+    the oldest is dropped. The item keeps its expiry unless ``expires_at`` is given.
     """
 
     key: Key
@@ -122,18 +122,18 @@ Write: TypeAlias = Put | Delete | Update
 
 
 def pushed_name(name: str, place: int) -> str:
-    """Return where the value lies that was pushed so many pushes ago."""
+    """Return the attribute of the value that was pushed this many pushes ago."""
     return f"{name}.{place}" if place else name
 
 
 def pushed(body: Body, name: str) -> list[str]:
-    """Return the values that were pushed under a name, the newest first."""
+    """Return the values that were pushed under a name, newest first."""
     values = (body.get(pushed_name(name, place)) for place in range(PUSHED_KEPT))
     return [value for value in values if isinstance(value, str)]
 
 
 def after_push(body: Body, push: Mapping[str, str]) -> dict[str, Value]:
-    """Return what pushing sets, over what the body holds."""
+    """Return the attributes that a push sets, given the stored body."""
     moved = {
         pushed_name(name, place): body.get(pushed_name(name, place - 1))
         for name in push
@@ -227,7 +227,7 @@ def expiry_seconds(expires_at: datetime | None) -> int | None:
 
 
 def is_expired(expires_at_seconds: int | None, now: datetime) -> bool:
-    """Tell whether an item with this expiry is gone at this moment."""
+    """Check whether an item with this expiry is expired at this moment."""
     return expires_at_seconds is not None and now.timestamp() >= expires_at_seconds
 
 
@@ -252,7 +252,7 @@ def byte_length(name: str, text: str) -> int:
     """Return the length in UTF-8.
 
     Raises:
-        InvalidRequestError: The text holds half of a surrogate pair, which no engine can store.
+        InvalidRequestError: The text holds a lone surrogate, which no engine can store.
     """
     try:
         return len(text) if text.isascii() else len(text.encode())

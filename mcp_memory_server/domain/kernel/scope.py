@@ -1,4 +1,4 @@
-"""Who a memory belongs to."""
+"""The owner of a memory."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Scope:
 
 
 def check_id(name: str, value: str) -> None:
-    """Refuse an id that is empty, blank or too long. What it may contain is not limited: keys encode it."""
+    """Refuse an id that is empty, blank or too long. Any characters are allowed, because keys encode them."""
     length = byte_length(name, value)
     if not value.strip() or length > MAX_ID_BYTES:
         raise InvalidRequestError(f"{name} must be 1 to {MAX_ID_BYTES} bytes long and not blank, got {length} bytes")

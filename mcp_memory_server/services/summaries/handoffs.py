@@ -21,13 +21,13 @@ _TELLING = (SUMMARIES, FORGOTTEN, PAST_FACTS)
 class _Kept:
     """A hand-off, and of which snapshot of the user it is."""
 
-    stamp: object
+    version: object
     serial: int
     handoff: HandOff
 
     def is_right_for(self, known: UserSnapshot) -> bool:
         """Tell whether nothing was changed since that a hand-off depends on."""
-        if self.stamp == known.stamp:
+        if self.version == known.version:
             return True
         changed = known.changed_since(self.serial)
         return changed is not None and not any(sk.startswith(_TELLING) for sk in changed)
@@ -44,7 +44,7 @@ class HandOffs:
         """Return the hand-off as of the stamp under which the user's memories were read."""
         kept = self._kept.get(scope.user_id)
         if kept is None or not kept.is_right_for(known):
-            kept = _Kept(known.stamp, known.serial, await self._made(scope, known))
+            kept = _Kept(known.version, known.serial, await self._made(scope, known))
             self._kept.put(scope.user_id, kept)
         return kept.handoff
 

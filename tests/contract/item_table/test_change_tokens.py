@@ -1,4 +1,4 @@
-"""The mark of a table: as long as it stays the same, nobody has written anything."""
+"""Change tokens of a table: as long as the token stays the same, nothing was written."""
 
 import asyncio
 import sys
@@ -26,26 +26,26 @@ asyncio.run(main())
 """
 
 
-async def test_a_mark_changes_with_every_write_or_is_none(item_table: ItemTable) -> None:
-    marks: list[object | None] = []
+async def test_the_change_token_differs_after_every_write_or_is_none(item_table: ItemTable) -> None:
+    tokens: list[object | None] = []
     for number in range(3):
         await item_table.put(Put(KEY, {"number": number}))
-        marks.append(await item_table.mark())
+        tokens.append(await item_table.change_token())
 
-    assert marks == [None] * 3 or len(set(marks)) == 3
+    assert tokens == [None] * 3 or len(set(tokens)) == 3
 
 
-async def test_the_mark_of_a_file_stays_until_somebody_writes_whoever_it_is(tmp_path: Path) -> None:
+async def test_the_change_token_of_a_file_stays_until_any_process_writes(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     table = await SqliteItemTable.open(path)
     await table.put(Put(KEY, {"text": "first"}))
-    first = await table.mark()
+    first = await table.change_token()
     await table.get(KEY)
-    after_reading = await table.mark()
+    after_reading = await table.change_token()
 
     writing = await asyncio.create_subprocess_exec(sys.executable, "-c", WRITE_ELSEWHERE, str(path))
     assert await writing.wait() == 0
-    after_writing = await table.mark()
+    after_writing = await table.change_token()
     await table.close()
 
     assert first is not None
