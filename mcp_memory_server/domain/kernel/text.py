@@ -73,4 +73,4 @@ def fingerprint(text: str) -> str:
 def short_id(digest: bytes) -> str:
     """Return a digest as an id that is short, and that a person can read aloud."""
     number = int.from_bytes(digest)
-    return "".join(_LETTERS[number >> 5 * place & 31] for place in range(_FINGERPRINT_LETTERS))
+    return "".join([_LETTERS[number >> 5 * place & 31] for place in range(_FINGERPRINT_LETTERS)])
