@@ -1,6 +1,7 @@
 """Text that people and models wrote: checked once, compared without regard to how it was typed."""
 
 import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -61,6 +62,20 @@ def ever_shorter(text: str) -> Iterator[str]:
     length = len(text)
     while (length := length * 2 // 3) > 1:
         yield shortened(text, length)
+
+
+def compact_json(value: object) -> str:
+    """Return plain data as JSON without spaces, in letters that every store takes.
+
+    Raises:
+        TypeError, ValueError, RecursionError: The value is not plain data.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text
 
 
 def fingerprint(text: str) -> str:
