@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from enum import StrEnum
 from typing import Any
 
 from mcp_memory_server.domain.facts.as_of import learned_later
 from mcp_memory_server.domain.facts.fact import Fact
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter
 from mcp_memory_server.domain.language.excerpts import excerpt
 from mcp_memory_server.domain.recall.cursors import LONGEST_CURSOR, Place
@@ -34,14 +34,6 @@ NEAREST_ONLY = "only the nearest"
 Count = Callable[[str], int]
 
 _as_sent = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-class Status(StrEnum):
-    """Whether everything could be looked at. "Nothing is known" and "I could not look" are different answers."""
-
-    COMPLETE = "complete"
-    PARTIAL = "partial"
-    UNAVAILABLE = "unavailable"
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.facts.fact import Fact, ended
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter
-from mcp_memory_server.domain.recall.answers import Recalled, Reply, Status, check_budget, reply_text, told
+from mcp_memory_server.domain.recall.answers import Recalled, Reply, check_budget, reply_text, told
 from mcp_memory_server.domain.recall.cursors import Place, place_from
 from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
 from mcp_memory_server.errors import InvalidRequestError

@@ -13,7 +13,8 @@ from mcp_memory_server import Memory, NewTurn, Role, Scope, Settings, Statement,
 from mcp_memory_server.adapters.dynamodb import vector_index
 from mcp_memory_server.adapters.dynamodb.tables import create_table
 from mcp_memory_server.adapters.dynamodb.vector_index_shape import VectorIndexShape
-from mcp_memory_server.domain.recall.answers import Recalled, Status
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import LIFE
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.measures import FOREIGN_VECTORS, Measure
