@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agent_plugins.status_file import read_status
-from agent_plugins.status_page import process_page, shared_page
+from agent_plugins.breakers.status_file import read_status
+from agent_plugins.breakers.status_page import process_page, shared_page
 from mcp_memory_server import ConfigurationError, MemoryServerError
 
 _EPILOG = """\
@@ -59,7 +59,7 @@ def _looked_up(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def _shared(url: str, space: str | None) -> Any:
     try:
-        from agent_plugins.redis_circuits import SPACE, shared_circuits
+        from agent_plugins.breakers.redis_circuits import SPACE, shared_circuits
     except ModuleNotFoundError as error:
         raise ConfigurationError("--redis needs a package: pip install 'mcp-memory-server[redis]'") from error
     return shared_circuits(url, space=space or SPACE)

@@ -9,10 +9,10 @@ from scripted_model import Call, ScriptedModel, Seen, call
 from strands import Agent, ToolContext, tool
 from strands.multiagent import Swarm
 
-from agent_plugins.changes import fill_slot
-from agent_plugins.circuits import BreakerRules
+from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.tool_registry import Tool
+from agent_plugins.state.changes import fill_slot
 from agent_plugins.strands import MemoryPlugin, for_user
-from agent_plugins.tool_registry import Tool
 from mcp_memory_server import Settings
 
 REST_SECONDS = 0.2  # 30 by default

@@ -9,13 +9,14 @@ async with open_memory() as memory:
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mcp_memory_server.domain.answers import Recalled, Recollection, Status
-from mcp_memory_server.domain.context import ContextPage
-from mcp_memory_server.domain.facts import Fact, Outcome, Permanence, Source, Statement
-from mcp_memory_server.domain.notes import Note, NoteKind
-from mcp_memory_server.domain.preferences import Preference, PreferenceChange, SetBy
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import NewTurn, Role, Turn, View
+from mcp_memory_server.domain.context.page import ContextPage
+from mcp_memory_server.domain.facts.fact import Fact, Outcome, Permanence, Source, Statement
+from mcp_memory_server.domain.facts.notes import Note, NoteKind
+from mcp_memory_server.domain.facts.preferences import Preference, PreferenceChange, SetBy
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.answers import Recalled, Recollection
+from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.errors import (
     ConfigurationError,
     ConflictError,
@@ -31,7 +32,7 @@ from mcp_memory_server.version import __version__
 from mcp_memory_server.wiring import count_tokens, open_memory
 
 if TYPE_CHECKING:
-    from mcp_memory_server.domain.tool_log import ToolStatus
+    from mcp_memory_server.domain.conversations.tool_log import ToolStatus
     from mcp_memory_server.tools import MEMORY_TOOLS, MemoryTool, error_reply
 
 __all__ = [
@@ -76,7 +77,7 @@ __all__ = [
 _LOADED_WHEN_USED = {
     "MEMORY_TOOLS": "mcp_memory_server.tools",
     "MemoryTool": "mcp_memory_server.tools",
-    "ToolStatus": "mcp_memory_server.domain.tool_log",
+    "ToolStatus": "mcp_memory_server.domain.conversations.tool_log",
     "error_reply": "mcp_memory_server.tools",
 }
 """A client that only remembers should not wait for these to load."""

@@ -5,25 +5,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.services.archive import Archive
-from mcp_memory_server.services.context import Context
-from mcp_memory_server.services.erasure import Erasure
-from mcp_memory_server.services.facts import Facts
-from mcp_memory_server.services.notes import Notes
-from mcp_memory_server.services.preferences import Preferences
-from mcp_memory_server.services.recall import Recall
-from mcp_memory_server.services.summaries import Summaries
+from mcp_memory_server.services.context.context import Context
+from mcp_memory_server.services.facts.facts import Facts
+from mcp_memory_server.services.facts.notes import Notes
+from mcp_memory_server.services.facts.preferences import Preferences
+from mcp_memory_server.services.recall.recall import Recall
+from mcp_memory_server.services.summaries.summaries import Summaries
+from mcp_memory_server.services.users.archive import Archive
+from mcp_memory_server.services.users.erasure import Erasure
 
 if TYPE_CHECKING:
     # Loaded when they are first used: a client that only remembers should not wait for them to start.
-    from mcp_memory_server.services.chats import Chats
-    from mcp_memory_server.services.conversations import Conversations
-    from mcp_memory_server.services.redrive import Redrive
-    from mcp_memory_server.services.session_care import SessionCare
-    from mcp_memory_server.services.shared_states import SharedStates
-    from mcp_memory_server.services.snapshots import Snapshots
-    from mcp_memory_server.services.spending import Spending
-    from mcp_memory_server.services.tool_log import ToolLog
+    from mcp_memory_server.services.conversations.chats import Chats
+    from mcp_memory_server.services.conversations.conversations import Conversations
+    from mcp_memory_server.services.conversations.redrive import Redrive
+    from mcp_memory_server.services.conversations.tool_log import ToolLog
+    from mcp_memory_server.services.kernel.spending import Spending
+    from mcp_memory_server.services.sessions.shared_states import SharedStates
+    from mcp_memory_server.services.sessions.snapshots import Snapshots
+    from mcp_memory_server.services.summaries.finalizer import SessionCare
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from mcp_memory_server.addresses import (
     parse_table,
     parse_vector_index,
 )
-from mcp_memory_server.domain.acknowledging import Acknowledge
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.spending import DEFAULT_CEILING, parse_ceiling, parse_prices
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.spending import DEFAULT_CEILING, parse_ceiling, parse_prices
+from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError
 
 PREFIX = "MCP_MEMORY_"

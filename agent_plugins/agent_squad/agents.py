@@ -6,8 +6,8 @@ from typing import Any
 from agent_squad.agents import Agent, AgentOptions
 from agent_squad.types import ConversationMessage
 
-from agent_plugins.agent_sessions import AgentSessions
 from agent_plugins.agent_squad.current import Current, working, working_through
+from agent_plugins.memory.agent_sessions import AgentSessions
 from mcp_memory_server import Scope
 
 

@@ -7,10 +7,10 @@ from uuid import uuid4
 from agent_squad.storage import ChatStorage
 from agent_squad.types import ConversationMessage
 
-from agent_plugins.agent_memory import AgentMemory
 from agent_plugins.agent_squad.histories import ASSISTANT, in_words, well_formed
 from agent_plugins.agent_squad.messages import Said, said_by, said_in, turn_from
-from agent_plugins.shared_memory import Source, shared_memory
+from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.shared_memory import Source, shared_memory
 from mcp_memory_server import Memory, MemoryServerError, Scope, Turn, View
 
 MAX_MESSAGES = 100

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
-from agent_plugins.agent_sessions import AgentSession
+from agent_plugins.memory.agent_sessions import AgentSession
 
 T = TypeVar("T")
 

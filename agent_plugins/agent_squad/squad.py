@@ -10,14 +10,14 @@ from agent_squad.classifiers import ClassifierResult
 from agent_squad.orchestrator import AgentSquad
 from agent_squad.storage import ChatStorage
 
-from agent_plugins.agent_locks import AgentLocks
-from agent_plugins.agent_memory import AgentMemory
-from agent_plugins.agent_sessions import MAX_TOKENS, AgentSession, AgentSessions
 from agent_plugins.agent_squad.agents import MemoryAgent
 from agent_plugins.agent_squad.chat_storage import MemoryChatStorage
-from agent_plugins.guards import GuardRules
-from agent_plugins.shared_memory import Source, shared_memory
-from agent_plugins.state_coordinator import StateCoordinator
+from agent_plugins.guards.agent_locks import AgentLocks
+from agent_plugins.guards.guards import GuardRules
+from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSession, AgentSessions
+from agent_plugins.memory.shared_memory import Source, shared_memory
+from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import Scope
 
 

@@ -17,11 +17,11 @@ from uuid import uuid4
 from agent_squad.utils import AgentTool, AgentToolCallbacks, AgentTools
 
 from agent_plugins.agent_squad.current import Current, current
-from agent_plugins.daemon_threads import DaemonThreads
-from agent_plugins.guards import Finding
-from agent_plugins.invocations import Invocation, Outcome
-from agent_plugins.memory_tools import AGENT_TOOLS
-from agent_plugins.tool_registry import Refusal, Tool, ToolRegistry
+from agent_plugins.breakers.daemon_threads import DaemonThreads
+from agent_plugins.breakers.invocations import Invocation, Outcome
+from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
+from agent_plugins.guards.guards import Finding
+from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from mcp_memory_server import MemoryTool, ToolStatus
 
 TOOL_SECONDS = 60.0

@@ -15,8 +15,8 @@ from strands.types.content import Message
 from agent_plugins.strands.attached import AttachedAgents, Running
 from agent_plugins.strands.bridge import let_go_of_hanging_tools
 from agent_plugins.strands.identity import NamedSessions
-from agent_plugins.strands.injecting import appended
 from agent_plugins.strands.messages import turn_from
+from agent_plugins.strands.prompt_block import appended
 from mcp_memory_server import MemoryServerError
 
 LONGEST_GOAL = 200

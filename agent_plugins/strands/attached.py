@@ -13,8 +13,8 @@ from strands import Agent
 from strands.agent.state import AgentState
 from strands.types.content import Message, Messages
 
-from agent_plugins.agent_memory import Told
-from agent_plugins.agent_sessions import AgentSession
+from agent_plugins.memory.agent_memory import Told
+from agent_plugins.memory.agent_sessions import AgentSession
 from mcp_memory_server import Scope
 
 

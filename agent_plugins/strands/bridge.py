@@ -4,7 +4,7 @@ import asyncio
 
 from strands import _async
 
-from agent_plugins.daemon_threads import DaemonThreads
+from agent_plugins.breakers.daemon_threads import DaemonThreads
 
 
 def let_go_of_hanging_tools() -> None:

@@ -9,11 +9,11 @@ from strands.middleware.stages import ExecuteToolContext, ExecuteToolStage
 from strands.types.events import ToolResultEvent
 from strands.types.tools import AgentTool, ToolResult, ToolUse
 
-from agent_plugins.agent_sessions import AgentSession
-from agent_plugins.guards import Finding, Guards
-from agent_plugins.invocations import Invocation, Outcome
+from agent_plugins.breakers.invocations import Invocation, Outcome
+from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
+from agent_plugins.guards.guards import Finding, Guards
+from agent_plugins.memory.agent_sessions import AgentSession
 from agent_plugins.strands.messages import result_text
-from agent_plugins.tool_registry import Refusal, Tool, ToolRegistry
 from mcp_memory_server import ToolStatus
 
 HANDOFF = "handoff_to_agent"

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 from uuid import uuid4, uuid5
 
-from agent_plugins.agent_memory import Told
-from agent_plugins.agent_sessions import AgentSession, AgentSessions
-from agent_plugins.injected import injected
+from agent_plugins.memory.agent_memory import Told
+from agent_plugins.memory.agent_sessions import AgentSession, AgentSessions
+from agent_plugins.memory.prompt_block import injected
 from mcp_memory_server import InvalidRequestError, MemoryServerError, MemoryTool, Scope, Status, error_reply
 
 INVOCATION_KEY = "mcp_memory"

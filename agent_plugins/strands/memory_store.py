@@ -5,8 +5,8 @@ from typing import Any
 from strands.memory.types import MemoryEntry, Metadata, SearchOptions
 from strands.memory.types import MemoryStore as StrandsMemoryStore
 
-from agent_plugins.agent_memory import AgentMemory
-from agent_plugins.shared_memory import Source, shared_memory
+from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.shared_memory import Source, shared_memory
 from mcp_memory_server import Recollection, Scope, Statement
 
 MAX_TOKENS = 800

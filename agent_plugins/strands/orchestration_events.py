@@ -16,7 +16,7 @@ from strands.hooks import (
 )
 from strands.multiagent.base import MultiAgentBase
 
-from agent_plugins.agent_sessions import AgentSession
+from agent_plugins.memory.agent_sessions import AgentSession
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.bridge import let_go_of_hanging_tools
 from agent_plugins.strands.identity import NamedSessions

@@ -12,20 +12,20 @@ from strands.multiagent.base import MultiAgentBase
 from strands.plugins import MultiAgentPlugin, Plugin
 from strands.types.tools import AgentTool
 
-from agent_plugins.agent_locks import AgentLocks
-from agent_plugins.agent_memory import AgentMemory
-from agent_plugins.agent_sessions import MAX_TOKENS, AgentSessions
-from agent_plugins.guards import GuardRules
-from agent_plugins.memory_tools import AGENT_TOOLS
-from agent_plugins.shared_memory import Source, shared_memory
-from agent_plugins.state_coordinator import StateCoordinator
+from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
+from agent_plugins.guards.agent_locks import AgentLocks
+from agent_plugins.guards.guards import GuardRules
+from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSessions
+from agent_plugins.memory.memory_tools import AGENT_TOOLS
+from agent_plugins.memory.shared_memory import Source, shared_memory
+from agent_plugins.state.state_coordinator import StateCoordinator
 from agent_plugins.strands.agent_events import AgentEvents
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.guarding import GuardedCalls
 from agent_plugins.strands.identity import Identity, NamedSessions
 from agent_plugins.strands.offered_tools import offered
 from agent_plugins.strands.orchestration_events import OrchestrationEvents
-from agent_plugins.tool_registry import Tool, ToolRegistry
 
 TOOL_SECONDS = 60.0
 

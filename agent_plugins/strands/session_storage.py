@@ -7,7 +7,7 @@ from typing import TypeVar
 from strands.storage import Storage
 from strands.types.exceptions import StorageError
 
-from agent_plugins.shared_memory import Source, shared_memory
+from agent_plugins.memory.shared_memory import Source, shared_memory
 from mcp_memory_server import MemoryServerError, NotFoundError, Scope
 
 R = TypeVar("R")

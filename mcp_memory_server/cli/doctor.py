@@ -21,8 +21,8 @@ from mcp_memory_server.addresses import (
 )
 from mcp_memory_server.cli.existing import HOW_IT_IS_MADE, is_default, may_be_made, missing_file
 from mcp_memory_server.cli.printing import print_json
-from mcp_memory_server.domain.facts import Statement
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.facts.fact import Statement
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings

@@ -11,7 +11,7 @@ from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import open_memory
-from mcp_memory_server.wiring.beside import outbox_file
+from mcp_memory_server.wiring.session_backends import outbox_file
 
 DEFAULT_TABLE = "sqlite:"
 HOW_IT_IS_MADE = "`mcp-memory-server remember` or `import` makes it, and so does a client that saves something"

@@ -4,7 +4,7 @@ import argparse
 
 from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import ProgressLine, print_json
-from mcp_memory_server.domain.summaries import LIFE
+from mcp_memory_server.domain.summaries.summary import LIFE
 from mcp_memory_server.settings import Settings
 
 

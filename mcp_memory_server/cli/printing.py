@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mcp_memory_server.domain.text import one_line, shortened
+from mcp_memory_server.domain.kernel.text import one_line, shortened
 
 SHORTEST_LAST_COLUMN = 20
 

@@ -5,7 +5,7 @@ import argparse
 from mcp_memory_server.cli import FAILED
 from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import ProgressLine, print_json, print_table, say
-from mcp_memory_server.domain.queued_turns import DeadLetter
+from mcp_memory_server.domain.sessions.queued_turns import DeadLetter
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 

@@ -10,8 +10,8 @@ from typing import TextIO
 
 from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import ProgressLine, confirmed, interruptible, print_json, say
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.transcripts import TranscribedTurn, transcript_from
+from mcp_memory_server.domain.conversations.transcripts import TranscribedTurn, transcript_from
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import open_memory

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from mcp_memory_server.domain.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
 
 
 class Outbox(Protocol):

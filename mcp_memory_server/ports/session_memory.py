@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import Limits, Tier
-from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss, SharedState
+from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.turns import Turn
 
 
 class SessionMemory(Protocol):
@@ -54,12 +54,12 @@ class SessionMemory(Protocol):
         """
         ...
 
-    async def load(self, scope: Scope, *, epoch: int) -> SessionCopy | NoCopy:
+    async def load(self, scope: Scope, *, epoch: int) -> CachedSession | CacheMiss:
         """Return the copy in one round trip, oldest turn first; where none may be served, what it takes to fill one."""
         ...
 
     async def fill(
-        self, scope: Scope, copy: SessionCopy, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+        self, scope: Scope, copy: CachedSession, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
     ) -> bool:
         """Make the copy whole from what the table holds, and tell whether that was done.
 

@@ -1,13 +1,13 @@
-"""Summaries to bodies and back. Where they lie is in `schema.keys`."""
+"""Encode summaries as items and decode them. Their keys are in `schema.keys`."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import cast
 
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.summaries import BUILT_IN, Level, Sentiment, Summary
-from mcp_memory_server.domain.summary_folds import fold_day
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.summaries.folds import fold_day
+from mcp_memory_server.domain.summaries.summary import BUILT_IN, Level, Sentiment, Summary
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.schema.keys import SUMMARIES, decoded, encoded, fold_index, summary_key, timestamp
 from mcp_memory_server.schema.records import moment_or_none, optional_text
@@ -18,7 +18,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 def summary_put(
     scope: Scope, summary: Summary, *, expected_version: int, over: Mapping[str, Value] | None = None
 ) -> Put:
-    """Return the summary as it is written, over what the item held."""
+    """Return the write of a summary, over what the item held."""
     key, day = summary_key(scope, summary.level, summary.id), fold_day(summary)
     listed: dict[str, Value] = {}
     if day is not None:
@@ -42,10 +42,10 @@ def summary_put(
 
 
 def summary_from(item: Item) -> Summary:
-    """Read a summary.
+    """Decode a summary.
 
     Raises:
-        TableDamagedError: The item does not hold one.
+        TableDamagedError: The item holds no valid summary.
     """
     level, _, name = item.key.sk.removeprefix(SUMMARIES).partition("#")
     if level not in set(Level):
@@ -70,7 +70,7 @@ def summary_from(item: Item) -> Summary:
 
 
 def owner_of_summary(key: Key) -> Scope:
-    """Return whose summary lies there."""
+    """Return the owner of the summary with this key."""
     return Scope(decoded(key.pk.removeprefix("USER#")))
 
 

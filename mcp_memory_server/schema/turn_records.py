@@ -30,10 +30,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from mcp_memory_server.domain.counts import Counters, Line, Mark
-from mcp_memory_server.domain.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Update, Value
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import LIFE, Role, Turn, View
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Update, Value
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.counts import Counters, Line, Watermark
+from mcp_memory_server.domain.sessions.turns import LIFE, Role, Turn, View
 from mcp_memory_server.errors import InvalidRequestError, TableDamagedError
 from mcp_memory_server.schema.keys import decoded, encoded
 
@@ -141,7 +141,7 @@ def counters_from(meta: Item | None) -> Counters:
     )
 
 
-def marks_body(marks: Mapping[str, Mark]) -> dict[str, Value]:
+def marks_body(marks: Mapping[str, Watermark]) -> dict[str, Value]:
     """Return the marks in their stored form."""
     return {writer: [mark.upto, int(mark.at.timestamp())] for writer, mark in marks.items()}
 
@@ -240,7 +240,7 @@ def parts_of(item: Item) -> str | None:
     return _parts_partition(item.key.pk, turn_id(item)) if "parts" in item.body else None
 
 
-def say_the_same(one: Item, other: Item) -> bool:
+def have_the_same_content(one: Item, other: Item) -> bool:
     """Tell whether two turns are the same words of the same one. Of very long ones that is not known."""
     return "parts" not in one.body and all(one.body.get(name) == other.body.get(name) for name in _SAID)
 
@@ -315,9 +315,9 @@ def _parts_partition(session: str, turn: str) -> str:
     return f"PARTS#{user}#{session_id}#{turn}"
 
 
-def _marks(stored: Value) -> dict[str, Mark]:
+def _marks(stored: Value) -> dict[str, Watermark]:
     marks = cast("Mapping[str, tuple[str, int]]", stored if isinstance(stored, Mapping) else {})
-    return {writer: Mark(upto, datetime.fromtimestamp(at, UTC)) for writer, (upto, at) in marks.items()}
+    return {writer: Watermark(upto, datetime.fromtimestamp(at, UTC)) for writer, (upto, at) in marks.items()}
 
 
 def _text(body: Mapping[str, Value], name: str) -> str | None:

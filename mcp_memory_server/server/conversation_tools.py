@@ -6,15 +6,15 @@ A session belongs to the user who is identified: its id alone opens nothing.
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from mcp_memory_server.domain.answers import Status
-from mcp_memory_server.domain.chats import Chat
-from mcp_memory_server.domain.context import DEFAULT_PAGE_TOKENS
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.sessions import Tier
-from mcp_memory_server.domain.tool_log import ToolCall, ToolStatus
-from mcp_memory_server.domain.turns import NewTurn, Role, Turn, View
+from mcp_memory_server.domain.context.page import DEFAULT_PAGE_TOKENS
+from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.conversations.tool_log import ToolCall, ToolStatus
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.sessions.limits import Tier
+from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.services.sessions_at_hand import LoadedSession
+from mcp_memory_server.services.sessions.session_reader import LoadedSession
 from mcp_memory_server.tools import Reply, memory_tool
 
 OLDER_TURNS = 20

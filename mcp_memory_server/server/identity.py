@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import InvalidRequestError
 
 Identify = Callable[[], Scope]

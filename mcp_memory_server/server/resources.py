@@ -5,8 +5,8 @@ from urllib.parse import unquote
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
-from mcp_memory_server.domain.facts import Fact, Standing
-from mcp_memory_server.domain.text import one_line
+from mcp_memory_server.domain.facts.fact import Fact, Standing
+from mcp_memory_server.domain.kernel.text import one_line
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.server.identity import Identify

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
-from mcp_memory_server.domain.answers import reply_text
+from mcp_memory_server.domain.recall.answers import reply_text
 from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.server.identity import Identify

@@ -15,7 +15,7 @@ from enum import StrEnum
 from types import NoneType
 from typing import Annotated, Any, Literal, NewType, cast, get_args, get_origin
 
-from mcp_memory_server.domain.fact_dates import first_day, last_day
+from mcp_memory_server.domain.facts.dates import first_day, last_day
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.tools.dates import moment_from
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
 
-from mcp_memory_server.domain.fact_dates import last_day
+from mcp_memory_server.domain.facts.dates import last_day
 
 
 def moment_from(text: str, name: str = "as_of") -> datetime:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import (
     ConflictError,
     ForgottenError,

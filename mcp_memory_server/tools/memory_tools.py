@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from mcp_memory_server.domain.context import DEFAULT_PAGE_TOKENS
-from mcp_memory_server.domain.facts import Outcome, Permanence, Source, Statement
-from mcp_memory_server.domain.memories import KnownMemory
-from mcp_memory_server.domain.scope import Scope
+from mcp_memory_server.domain.context.page import DEFAULT_PAGE_TOKENS
+from mcp_memory_server.domain.facts.fact import Outcome, Permanence, Source, Statement
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.recall.memories import StoredMemory
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.services.facts import Learned
+from mcp_memory_server.services.facts.facts import Learned
 from mcp_memory_server.tools.arguments import FirstDay, LastDay
 from mcp_memory_server.tools.memory_tool import Reply, memory_tool
 
@@ -114,7 +114,7 @@ async def forget(
 MEMORY_TOOLS = (recall, remember_fact, set_preference, load_context, forget)
 
 
-def _learned_reply(learned: Learned, similar: Sequence[KnownMemory] = ()) -> Reply:
+def _learned_reply(learned: Learned, similar: Sequence[StoredMemory] = ()) -> Reply:
     """Return what was saved and what it did to other facts, in words.
 
     ``similar`` are current facts that say nearly the same, or contradict it.

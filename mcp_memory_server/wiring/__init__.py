@@ -3,38 +3,45 @@
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.addresses import SqliteTable, parse_table
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.ports.vector_index import VectorIndex
-from mcp_memory_server.services.archive import Archive
-from mcp_memory_server.services.context import Context
-from mcp_memory_server.services.erasure import Elsewhere, Erasure
-from mcp_memory_server.services.facts import Facts
-from mcp_memory_server.services.handoffs import HandOffs
-from mcp_memory_server.services.notes import Notes
-from mcp_memory_server.services.preferences import Preferences
-from mcp_memory_server.services.recall import Recall
-from mcp_memory_server.services.summaries import Summaries
+from mcp_memory_server.services.context.context import Context
+from mcp_memory_server.services.facts.facts import Facts
+from mcp_memory_server.services.facts.notes import Notes
+from mcp_memory_server.services.facts.preferences import Preferences
+from mcp_memory_server.services.recall.recall import Recall
+from mcp_memory_server.services.summaries.handoffs import HandOffs
+from mcp_memory_server.services.summaries.summaries import Summaries
+from mcp_memory_server.services.users.archive import Archive
+from mcp_memory_server.services.users.erasure import Elsewhere, Erasure
 from mcp_memory_server.settings import Settings, read_settings
-from mcp_memory_server.wiring.beside import BesideTheTable, is_embedded, open_beside, outbox_file, sessions_file
 from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedders
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
 from mcp_memory_server.wiring.searching import Searching, searching_over
+from mcp_memory_server.wiring.session_backends import (
+    SessionBackends,
+    is_embedded,
+    open_backends,
+    outbox_file,
+    sessions_file,
+)
 from mcp_memory_server.wiring.tables import (
+    cached_reads,
     check_cluster,
     create_table,
     delete_table,
     describe_table,
-    near_reads,
     open_table,
     vector_index_misfit,
 )
@@ -45,7 +52,7 @@ if TYPE_CHECKING:
     from mcp_memory_server.wiring.summaries import Care
 
 __all__ = [
-    "BesideTheTable",
+    "SessionBackends",
     "check_cluster",
     "count_tokens",
     "create_table",
@@ -54,17 +61,11 @@ __all__ = [
     "open_memory",
     "open_table",
     "running",
-    "utc_now",
     "vector_index_misfit",
 ]
 
 
-NOTHING_BESIDE = BesideTheTable()
-
-
-def utc_now() -> datetime:
-    """Return the time of day. Only wiring reads the clock; everything else is told."""
-    return datetime.now(UTC)
+NO_BACKENDS = SessionBackends()
 
 
 @asynccontextmanager
@@ -88,14 +89,14 @@ async def open_memory(
     embedder, fine = await open_embedders(settings)
     vectors = open_vector_index(settings, embedder, metrics)
     table = await open_table(settings, now=now, metrics=metrics)
-    opened: list[BesideTheTable] = []
+    opened: list[SessionBackends] = []
 
-    def beside() -> BesideTheTable:
-        opened.append(open_beside(settings, now))
+    def beside() -> SessionBackends:
+        opened.append(open_backends(settings, now))
         return opened[-1] if metrics is None else measured_sessions(settings, opened[-1], metrics)
 
     try:
-        items, near = table, near_reads(settings, table)
+        items, near = table, cached_reads(settings, table)
         if metrics is not None:
             items, near = (measured_table(settings, one, metrics) for one in (items, near))
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
@@ -130,7 +131,7 @@ async def open_memory(
 @asynccontextmanager
 async def running(
     table: ItemTable,
-    beside: BesideTheTable = NOTHING_BESIDE,
+    beside: SessionBackends = NO_BACKENDS,
     *,
     now: Callable[[], datetime] = utc_now,
     monotonic: Callable[[], float] = time.monotonic,
@@ -166,7 +167,7 @@ class _Sessions:
     def __init__(
         self,
         table: ItemTable,
-        beside: Callable[[], BesideTheTable],
+        beside: Callable[[], SessionBackends],
         facts: Facts,
         care: "Callable[[], Care]",
         searching: Searching,
@@ -193,7 +194,7 @@ class _Sessions:
 @asynccontextmanager
 async def _running(
     table: ItemTable,
-    beside: Callable[[], BesideTheTable],
+    beside: Callable[[], SessionBackends],
     care: "Callable[[], Care]",
     embedder: Embedder | None,
     fine: Embedder | None = None,
@@ -211,7 +212,7 @@ async def _running(
     facts = Facts(table, searching.known, searching.embeddings, now)
     sessions = _Sessions(table, beside, facts, care, searching, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong
-        sessions().delivery.wake()
+        sessions().outbox_worker.wake()
     if looks_after:  # sessions may be over that nobody has summed up
         sessions().looked_after.caretaker.wake()
     try:
@@ -255,7 +256,7 @@ def _assembled(
             known,
             searchable,
             embeddings,
-            lambda scope: sessions().at_hand.load(scope),
+            lambda scope: sessions().reader.load(scope),
             HandOffs(summaries),
             count_tokens,
             now,

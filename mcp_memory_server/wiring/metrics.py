@@ -8,8 +8,8 @@ from mcp_memory_server.addresses import DaxTable, DynamoDbTable, RedisStore, Sql
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
-from mcp_memory_server.wiring.beside import BesideTheTable
 from mcp_memory_server.wiring.packages import missing_package
+from mcp_memory_server.wiring.session_backends import SessionBackends
 
 _ENGINES = {SqliteTable: "sqlite", DynamoDbTable: "dynamodb", DaxTable: "dax"}
 
@@ -53,7 +53,7 @@ def measured_table(settings: Settings, table: ItemTable, metrics: Metrics) -> It
     return MeasuredItemTable(table, metrics, engine=_ENGINES[type(parse_table(settings.table))])
 
 
-def measured_sessions(settings: Settings, beside: BesideTheTable, metrics: Metrics) -> BesideTheTable:
+def measured_sessions(settings: Settings, beside: SessionBackends, metrics: Metrics) -> SessionBackends:
     """Return what lies beside the table, with every call to the session memory measured."""
     from mcp_memory_server.adapters.opentelemetry.session_memory import MeasuredSessionMemory
 

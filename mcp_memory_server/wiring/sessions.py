@@ -9,23 +9,23 @@ from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.memory import SessionServices
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
-from mcp_memory_server.services.chats import Chats
-from mcp_memory_server.services.conversations import Conversations
-from mcp_memory_server.services.copy_trust import CopyTrust
-from mcp_memory_server.services.delivery import Delivery
-from mcp_memory_server.services.embeddings import Embeddings
-from mcp_memory_server.services.facts import Facts
-from mcp_memory_server.services.own_turns import OwnTurns
-from mcp_memory_server.services.placement import Placement
-from mcp_memory_server.services.redrive import Redrive
-from mcp_memory_server.services.session_stores import SessionStores
-from mcp_memory_server.services.sessions_at_hand import SessionsAtHand
-from mcp_memory_server.services.shared_states import SharedStates
-from mcp_memory_server.services.snapshots import Snapshots
-from mcp_memory_server.services.stored_turns import StoredTurns
-from mcp_memory_server.services.table_patience import TablePatience
-from mcp_memory_server.services.tool_log import ToolLog
-from mcp_memory_server.wiring.beside import BesideTheTable
+from mcp_memory_server.services.conversations.chats import Chats
+from mcp_memory_server.services.conversations.conversations import Conversations
+from mcp_memory_server.services.conversations.redrive import Redrive
+from mcp_memory_server.services.conversations.tool_log import ToolLog
+from mcp_memory_server.services.facts.facts import Facts
+from mcp_memory_server.services.kernel.embeddings import Embeddings
+from mcp_memory_server.services.sessions.cache_epoch import CacheEpoch
+from mcp_memory_server.services.sessions.local_writes import LocalWrites
+from mcp_memory_server.services.sessions.outbox_worker import OutboxWorker
+from mcp_memory_server.services.sessions.session_reader import SessionReader
+from mcp_memory_server.services.sessions.session_stores import SessionStores
+from mcp_memory_server.services.sessions.shared_states import SharedStates
+from mcp_memory_server.services.sessions.snapshots import Snapshots
+from mcp_memory_server.services.sessions.stored_turns import StoredTurns
+from mcp_memory_server.services.sessions.table_timeout import TableTimeout
+from mcp_memory_server.services.sessions.turn_sequencer import TurnSequencer
+from mcp_memory_server.wiring.session_backends import SessionBackends
 from mcp_memory_server.wiring.summaries import Care, LookedAfter, look_after
 
 
@@ -34,61 +34,61 @@ class RunningSessions:
     """The services of conversations, and what works for them in the background."""
 
     services: SessionServices
-    at_hand: SessionsAtHand
-    beside: BesideTheTable
-    delivery: Delivery
+    reader: SessionReader
+    beside: SessionBackends
+    outbox_worker: OutboxWorker
     looked_after: LookedAfter
 
     async def close(self) -> None:
         """Finish what is under way, as far as that goes in time."""
         await self.looked_after.close()
         await self.services.tool_log.close()
-        await self.delivery.close()
+        await self.outbox_worker.close()
 
 
 def run_sessions(
     table: ItemTable,
-    beside: BesideTheTable,
+    beside: SessionBackends,
     facts: Facts,
     care: Care,
     embeddings: Embeddings,
-    own: OwnTurns,
+    own: LocalWrites,
     metrics: Metrics,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
 ) -> RunningSessions:
     """Put the services together over stores that are open already."""
     process = own.writer
-    trust = CopyTrust(table, now, process=process, monotonic=monotonic, wake=lambda: delivery.wake())
+    trust = CacheEpoch(table, now, process=process, monotonic=monotonic, wake=lambda: outbox_worker.wake())
     stored = StoredTurns(
         table,
         now,
         own=own,
         monotonic=monotonic,
         metrics=metrics,
-        wake=lambda: delivery.wake(),
+        wake=lambda: outbox_worker.wake(),
         embeddings=embeddings,
     )
-    patience = TablePatience(has_outbox=beside.outbox is not None, monotonic=monotonic)
+    timeout = TableTimeout(has_outbox=beside.outbox is not None, monotonic=monotonic)
     stores = SessionStores(
         stored,
         beside.copies,
         trust,
         beside.outbox,
-        patience,
+        timeout,
         metrics,
         now,
-        outbox_is_in_copies=beside.outbox_is_in_copies,
+        outbox_is_in_cache=beside.outbox_is_in_cache,
     )
-    at_hand, placement = SessionsAtHand(stores), Placement(stores, monotonic=monotonic)
-    looked_after = look_after(table, stores, at_hand, facts, care, owner=process, monotonic=monotonic)
-    delivery = Delivery(stores, placement, beside.dead_letters, owner=process)
+    reader, sequencer = SessionReader(stores), TurnSequencer(stores, monotonic=monotonic)
+    looked_after = look_after(table, stores, reader, facts, care, owner=process, monotonic=monotonic)
+    outbox_worker = OutboxWorker(stores, sequencer, beside.dead_letters, owner=process)
     services = SessionServices(
         conversations=Conversations(
             stores,
-            at_hand,
-            placement,
-            delivery,
+            reader,
+            sequencer,
+            outbox_worker,
             count_tokens,
             care=looked_after.caretaker,
             acknowledge=beside.acknowledge,
@@ -97,8 +97,8 @@ def run_sessions(
         states=SharedStates(beside.states),
         tool_log=ToolLog(table, now),
         snapshots=Snapshots(table, now),
-        redrive=Redrive(stores, placement, beside.dead_letters),
+        redrive=Redrive(stores, sequencer, beside.dead_letters),
         care=looked_after.care,
         spending=looked_after.spending,
     )
-    return RunningSessions(services, at_hand, beside, delivery, looked_after)
+    return RunningSessions(services, reader, beside, outbox_worker, looked_after)

@@ -7,24 +7,24 @@ from datetime import datetime
 from mcp_memory_server.adapters.built_in.summarizer import BuiltInSummarizer
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.addresses import AnthropicModel, BedrockModel, BuiltInSummaries, Nowhere, parse_summarizer
-from mcp_memory_server.domain.facts import Fact, Statement
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.spending import Ceiling, Price, parse_ceiling, parse_prices, price_of
+from mcp_memory_server.domain.facts.fact import Fact, Statement
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.spending import Ceiling, Price, parse_ceiling, parse_prices, price_of
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.summarizer import Summarizer
-from mcp_memory_server.services.caretaker import Caretaker
-from mcp_memory_server.services.endings import Endings
-from mcp_memory_server.services.facts import Facts
-from mcp_memory_server.services.folding import Folding
-from mcp_memory_server.services.rolling_summaries import RollingSummaries
-from mcp_memory_server.services.session_care import SessionCare
-from mcp_memory_server.services.session_ends import Knowledge, SessionEnds
-from mcp_memory_server.services.session_stores import SessionStores
-from mcp_memory_server.services.sessions_at_hand import SessionsAtHand
-from mcp_memory_server.services.spending import Spending
-from mcp_memory_server.services.summaries import Summaries
-from mcp_memory_server.services.summarizing import PaidModel, Summarizing
+from mcp_memory_server.services.facts.facts import Facts
+from mcp_memory_server.services.kernel.spending import Spending
+from mcp_memory_server.services.sessions.session_reader import SessionReader
+from mcp_memory_server.services.sessions.session_stores import SessionStores
+from mcp_memory_server.services.summaries.ending_leases import Endings
+from mcp_memory_server.services.summaries.finalizer import SessionCare
+from mcp_memory_server.services.summaries.finalizer_worker import Caretaker
+from mcp_memory_server.services.summaries.folding import Folding
+from mcp_memory_server.services.summaries.rolling_summaries import RollingSummaries
+from mcp_memory_server.services.summaries.session_ends import Knowledge, SessionEnds
+from mcp_memory_server.services.summaries.summaries import Summaries
+from mcp_memory_server.services.summaries.summarizing import PaidModel, Summarizing
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.packages import missing_package
 
@@ -80,7 +80,7 @@ class LookedAfter:
 def look_after(
     table: ItemTable,
     stores: SessionStores,
-    at_hand: SessionsAtHand,
+    reader: SessionReader,
     facts: Facts,
     chosen: Care,
     *,
@@ -93,10 +93,10 @@ def look_after(
     paid = None if chosen.model is None or spending is None else PaidModel(chosen.model.summarizer, spending)
     summarizing = Summarizing(paid, BuiltInSummarizer(), metrics, monotonic=monotonic)
     summaries, endings = Summaries(table, now), Endings(table, now, owner=owner)
-    ends = SessionEnds(table, at_hand, endings, summaries, summarizing, _knowledge(facts), now)
-    rolling, folding = RollingSummaries(table, stores, at_hand), Folding(table, summaries, now)
+    ends = SessionEnds(table, reader, endings, summaries, summarizing, _knowledge(facts), now)
+    rolling, folding = RollingSummaries(table, stores, reader), Folding(table, summaries, now)
     care = SessionCare(stores, endings, ends, rolling, folding)
-    caretaker = Caretaker(care, has_copies=stores.copies is not None, runs=chosen.runs)
+    caretaker = Caretaker(care, has_cache=stores.copies is not None, runs=chosen.runs)
     return LookedAfter(care, caretaker, summarizing, spending)
 
 

@@ -35,7 +35,7 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics
             return open_dynamodb(name, region=region, endpoint=endpoint, now=now)
         case DaxTable(cluster, table, item_seconds):
             try:
-                from mcp_memory_server.adapters.dynamodb.dax_item_table import open_dax
+                from mcp_memory_server.adapters.dax.item_table import open_dax
             except ModuleNotFoundError as error:
                 raise missing_package("dax", error) from error
             return open_dax(
@@ -49,13 +49,13 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics
             )
 
 
-def near_reads(settings: Settings, table: ItemTable) -> ItemTable:
+def cached_reads(settings: Settings, table: ItemTable) -> ItemTable:
     """Return the table for reads that may come from a cache in front of it; the table itself if there is none."""
     match parse_table(settings.table):
         case DaxTable(fresh_for_all=False):
-            from mcp_memory_server.adapters.dynamodb.dax_item_table import DaxItemTable
+            from mcp_memory_server.adapters.dax.item_table import DaxItemTable
 
-            return table.near() if isinstance(table, DaxItemTable) else table
+            return table.cached_reads() if isinstance(table, DaxItemTable) else table
         case _:
             return table
 
@@ -68,7 +68,7 @@ async def check_cluster(settings: Settings) -> str | None:
     """
     match parse_table(settings.table):
         case DaxTable(cluster, table):
-            from mcp_memory_server.adapters.dynamodb import cluster as dax
+            from mcp_memory_server.adapters.dax import cluster as dax
             from mcp_memory_server.adapters.dynamodb.item_table import DEADLINE
 
             await dax.check_cluster(cluster, region=table.region, deadline=DEADLINE)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from strands import Agent, tool
 
-from agent_plugins.changes import fill_slot, need_slots
-from agent_plugins.memory_tools import AGENT_TOOLS
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory.memory_tools import AGENT_TOOLS
+from agent_plugins.memory.shared_memory import SharedMemory
+from agent_plugins.state.changes import fill_slot, need_slots
 from agent_plugins.strands import MemoryPlugin, for_user
 from examples.scripted_model import Line, ScriptedModel, call
 from mcp_memory_server import Scope, Settings, Statement, count_tokens

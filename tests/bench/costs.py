@@ -13,10 +13,10 @@ from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.adapters.redis.session_memory import open_redis
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.addresses import DynamoDbTable, parse_table
-from mcp_memory_server.domain.sessions import Tier
-from mcp_memory_server.domain.spending import DEFAULT_PRICES, PRICES_OF, Ceiling
+from mcp_memory_server.domain.kernel.spending import DEFAULT_PRICES, PRICES_OF, Ceiling
+from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.schema.keys import spent_key
-from mcp_memory_server.wiring import BesideTheTable, running
+from mcp_memory_server.wiring import SessionBackends, running
 from mcp_memory_server.wiring.summaries import Care, ChosenModel
 from tests.bench.figures import Cell, Figures
 from tests.bench.metered_dynamodb import Meter, metered
@@ -131,7 +131,7 @@ async def _memory(table: str, meter: Meter, stage: Stage, moment: list[datetime]
         opened.push_async_callback(copies.close)
         model = open_anthropic(ANTHROPIC_MODEL, endpoint=service.endpoint, count=count_tokens, deadline=PATIENCE)
         care = Care(ChosenModel(model, DEFAULT_PRICES[ANTHROPIC_MODEL], Ceiling()))
-        beside = BesideTheTable(copies=copies, states=copies)
+        beside = SessionBackends(copies=copies, states=copies)
         # A second of the machine is none of the conversation's: counters are written as often as they would be.
         yield await opened.enter_async_context(
             running(items, beside, now=lambda: moment[0], monotonic=lambda: moment[0].timestamp(), care=lambda: care)

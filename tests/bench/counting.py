@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from mcp_memory_server.adapters.redis import scripts
-from mcp_memory_server.domain.items import Key
+from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.schema.keys import COPIES_EPOCH
 from mcp_memory_server.schema.turn_records import META
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from mcp_memory_server import Memory
-from mcp_memory_server.adapters.dynamodb.dax_item_table import open_dax
+from mcp_memory_server.adapters.dax.item_table import open_dax
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
-from mcp_memory_server.domain.measures import DAX_ITEM_READS, DAX_LATENCY, Measure
-from mcp_memory_server.services.background import THREAD_NAME as BACKGROUND
-from mcp_memory_server.wiring import BesideTheTable, running
+from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_LATENCY, Measure
+from mcp_memory_server.wiring import SessionBackends, running
 from tests.dax_server.running import DaxCluster
 
 PATIENCE = timedelta(seconds=30)
@@ -37,7 +36,7 @@ class Ways:
         self.seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     def record(self, measure: Measure, value: float, **labels: str) -> None:
-        if threading.current_thread().name == BACKGROUND:
+        if threading.current_thread().name == "memory-background":
             return  # what nobody waits for may come at any time
         if measure is DAX_LATENCY:
             self.requests[labels["path"]] += 1
@@ -58,8 +57,8 @@ async def memory_through_dax(stage: DaxStage, ways: Ways, *, near: bool = True) 
     """Run a memory as one more process would, without a session memory: what is not in Redis shows."""
     now = datetime.now(UTC)
     table = open_dax(stage.cluster.url, stage.table, endpoint=stage.endpoint, deadline=PATIENCE, metrics=ways)
-    nearby = table.near() if near else table
-    async with running(table, BesideTheTable(), now=lambda: now, monotonic=lambda: 0.0, near=nearby) as memory:
+    nearby = table.cached_reads() if near else table
+    async with running(table, SessionBackends(), now=lambda: now, monotonic=lambda: 0.0, near=nearby) as memory:
         yield memory
     await table.close()
 
@@ -68,6 +67,6 @@ async def memory_through_dax(stage: DaxStage, ways: Ways, *, near: bool = True) 
 async def memory_without_dax(stage: DaxStage) -> AsyncGenerator[Memory]:
     """Run a memory on the table alone."""
     table = open_dynamodb(stage.table, endpoint=stage.endpoint, deadline=PATIENCE)
-    async with running(table, BesideTheTable(), monotonic=time.monotonic) as memory:
+    async with running(table, SessionBackends(), monotonic=time.monotonic) as memory:
         yield memory
     await table.close()

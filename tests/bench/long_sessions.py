@@ -14,9 +14,9 @@ import boto3
 from mcp_memory_server import Role, Scope, Settings, open_memory
 from mcp_memory_server.adapters.dynamodb.expressions import put_parts
 from mcp_memory_server.addresses import DynamoDbTable, parse_table
-from mcp_memory_server.domain.items import MAX_WRITES_AT_ONCE, Put
-from mcp_memory_server.domain.turns import Turn
-from mcp_memory_server.domain.ulids import ulid_after
+from mcp_memory_server.domain.kernel.items import MAX_WRITES_AT_ONCE, Put
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema.turn_records import TOKEN_COUNT, TURN_COUNT, session_written, written
 from tests.bench.figures import Cell, Figures, verdict

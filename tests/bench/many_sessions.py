@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mcp_memory_server import NewTurn, Role, open_memory
-from mcp_memory_server.domain.measures import SESSION_COPY_READS, Measure
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.ports.measures import SESSION_COPY_READS, Measure
 from tests.bench.arrivals import Exchange, Stream, exchange, lost, scope_of, stream
 from tests.bench.figures import Cell, Figures, percentile
 from tests.bench.floors import Floors, measure_floors

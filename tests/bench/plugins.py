@@ -16,16 +16,16 @@ from pathlib import Path
 
 from redis import Redis
 
-from agent_plugins.changes import fill_slot, need_slots, take_turn
-from agent_plugins.circuit_breaker import CircuitBreaker
-from agent_plugins.circuits import BreakerRules
-from agent_plugins.redis_circuits import RedisCircuits
-from agent_plugins.state_coordinator import StateCoordinator
-from agent_plugins.tool_registry import Refusal, ToolRegistry
+from agent_plugins.breakers.circuit_breaker import CircuitBreaker
+from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.redis_circuits import RedisCircuits
+from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
+from agent_plugins.state.changes import fill_slot, need_slots, take_turn
+from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import Memory, Scope, Settings, open_memory
 from tests.bench.figures import Cell, Figures, print_figures, verdict
 from tests.engines.servers import redis_server
-from tests.plugins.core.probers import probes_of_each_round
+from tests.plugins.breakers.probers import probes_of_each_round
 
 ROUNDS = 40
 CHECKS = 2000

@@ -12,9 +12,9 @@ from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.adapters.redis.outbox import RedisOutbox
 from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
 from mcp_memory_server.addresses import DynamoDbTable, parse_table
-from mcp_memory_server.domain.acknowledging import Acknowledge
-from mcp_memory_server.services.conversations import Conversations
-from mcp_memory_server.wiring import BesideTheTable, running
+from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
+from mcp_memory_server.services.conversations.conversations import Conversations
+from mcp_memory_server.wiring import SessionBackends, running
 from tests.bench.counting import WRITES, CountingProxy, Request, dynamodb_request, redis_command
 from tests.bench.figures import Cell, Figures
 from tests.bench.stage import USER, Stage
@@ -72,7 +72,7 @@ async def counted_conversations(engines: Engines, *, queued: bool = False) -> As
         opened.push_async_callback(table.close)
         copies = open_redis(f"redis://127.0.0.1:{redis.port}/0", deadline=PATIENCE, settling=timedelta(0))
         opened.push_async_callback(copies.close)
-        beside = _with_outbox(copies) if queued else BesideTheTable(copies=copies, states=copies)
+        beside = _with_outbox(copies) if queued else SessionBackends(copies=copies, states=copies)
         memory = await opened.enter_async_context(running(table, beside, now=lambda: moment, monotonic=lambda: 0.0))
         yield Counted(memory.conversations, redis, dynamodb)
 
@@ -114,12 +114,12 @@ async def _prepare(counted: Counted) -> None:
         await counted.conversations.load(QUEUED)
 
 
-def _with_outbox(copies: RedisSessionMemory) -> BesideTheTable:
-    return BesideTheTable(
+def _with_outbox(copies: RedisSessionMemory) -> SessionBackends:
+    return SessionBackends(
         copies=copies,
         states=copies,
         outbox=RedisOutbox.of(copies),
-        outbox_is_in_copies=True,
+        outbox_is_in_cache=True,
         acknowledge=Acknowledge.OUTBOX,
     )
 

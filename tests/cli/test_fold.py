@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server import NewTurn, Role, Scope, Settings, open_memory
-from mcp_memory_server.domain.summaries import Level
+from mcp_memory_server.domain.summaries.summary import Level
 from tests.cli.commands import Run
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_memory_server.adapters.built_in import search_index
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
-from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
-from mcp_memory_server.adapters.built_in.stemmer import stem
-from mcp_memory_server.domain.documents import ASSISTANT, USER, Document, Match
-from mcp_memory_server.domain.likelihood import FEWEST_RETURNED, Likelihood, likelihood
-from mcp_memory_server.domain.vectors import NO_VECTORS, Vectors
+from mcp_memory_server.adapters.built_in.search import search_index
+from mcp_memory_server.adapters.built_in.search.search_index import BuiltInSearchIndex
+from mcp_memory_server.adapters.built_in.search.stemmer import stem
+from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
+from mcp_memory_server.domain.recall.documents import ASSISTANT, USER, Document, Match
+from mcp_memory_server.domain.recall.likelihood import FEWEST_RETURNED, Likelihood, likelihood
 from tests.bench.recall.stores import own_store
 
 NOW = datetime(2024, 6, 20, 12, tzinfo=UTC)

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from mcp_memory_server.domain.conversation_material import Material, material_from
-from mcp_memory_server.domain.turns import Role, Turn
-from mcp_memory_server.domain.ulids import ulid_after
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.turns import Role, Turn
+from mcp_memory_server.domain.summaries.material import Material, material_from
 from mcp_memory_server.ports.summarizer import Summarizer
 from tests.clock import FakeClock
-from tests.contract.summarizers import SUMMARIZERS
+from tests.engines.summarizers import SUMMARIZERS
 
 pytestmark = pytest.mark.anyio
 

@@ -8,17 +8,17 @@ import pytest
 
 from mcp_memory_server.adapters.dynamodb.vector_index import check_boto3, open_vector_index
 from mcp_memory_server.adapters.opentelemetry.vector_index import MeasuredVectorIndex
-from mcp_memory_server.domain.items import Put
-from mcp_memory_server.domain.measures import READ_LATENCY, Measure
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.vectors import as_vector
+from mcp_memory_server.domain.kernel.items import Put
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.vectors import as_vector
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, UnavailableError
+from mcp_memory_server.ports.measures import READ_LATENCY, Measure
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.schema.turn_records import turn_key
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, vector_owner
-from tests.contract.addresses import PATIENCE
-from tests.contract.vector_tables import DIMENSIONS, INDEX, MODEL, VectorTable, vector_table
 from tests.engines.http_proxy import Asked, Fate, always
+from tests.stores.tables import PATIENCE
+from tests.stores.vector_tables import DIMENSIONS, INDEX, MODEL, VectorTable, vector_table
 
 pytestmark = pytest.mark.anyio
 

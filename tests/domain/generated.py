@@ -3,11 +3,11 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.facts import Statement
-from mcp_memory_server.domain.learning import learn
-from mcp_memory_server.domain.memories import KnownMemory, from_fact, from_note, from_preference
-from mcp_memory_server.domain.notes import Note, NoteKind
-from mcp_memory_server.domain.preferences import Preference, SetBy
+from mcp_memory_server.domain.facts.fact import Statement
+from mcp_memory_server.domain.facts.learning import learn
+from mcp_memory_server.domain.facts.notes import Note, NoteKind
+from mcp_memory_server.domain.facts.preferences import Preference, SetBy
+from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact, from_note, from_preference
 from mcp_memory_server.wiring import count_tokens
 from tests.domain.samples import DAY, NOON
 
@@ -26,15 +26,15 @@ topics = names.map(lambda name: "/".join(part for part in name.split("/") if par
 budgets = st.integers(50, 400) | st.integers(50, 2000)
 
 
-def _fact(text: str, topic: str | None) -> KnownMemory:
+def _fact(text: str, topic: str | None) -> StoredMemory:
     return from_fact(learn(Statement(text, topic=topic), NOON).fact)
 
 
-def _preference(key: str, value: str) -> KnownMemory:
+def _preference(key: str, value: str) -> StoredMemory:
     return from_preference(Preference(key, value, SetBy.USER, NOON))
 
 
-def _note(kind: NoteKind, text: str) -> KnownMemory:
+def _note(kind: NoteKind, text: str) -> StoredMemory:
     return from_note(Note("0f" * 16, kind, text, NOON, NOON + DAY))
 
 

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mcp_memory_server.domain.facts import Fact, Permanence, Source, Statement
-from mcp_memory_server.domain.learning import learn
-from mcp_memory_server.domain.memories import KnownMemory, from_fact, from_preference
-from mcp_memory_server.domain.preferences import Preference, SetBy
+from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Statement
+from mcp_memory_server.domain.facts.learning import learn
+from mcp_memory_server.domain.facts.preferences import Preference, SetBy
+from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact, from_preference
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -30,9 +30,9 @@ def inferred(text: str, topic: str | None = CITY, *, confidence: float | None = 
     return Statement(text, topic=topic, source=Source.INFERRED, confidence=confidence)
 
 
-def known_fact(text: str, topic: str | None = None, *, at: datetime = NOON) -> KnownMemory:
+def known_fact(text: str, topic: str | None = None, *, at: datetime = NOON) -> StoredMemory:
     return from_fact(fact(text, topic, at=at))
 
 
-def known_preference(key: str, value: str) -> KnownMemory:
+def known_preference(key: str, value: str) -> StoredMemory:
     return from_preference(Preference(key, value, SetBy.USER, NOON))

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from mcp_memory_server import Memory, Scope, open_memory
-from mcp_memory_server.domain.turns import NewTurn, Role
-from mcp_memory_server.services import delivery
+from mcp_memory_server.domain.sessions.turns import NewTurn, Role
+from mcp_memory_server.services.sessions import outbox_worker as outbox_worker
 from tests.faults.conversations import USER, until_delivered
 
 
@@ -22,8 +22,8 @@ class Task:
     session: str = "chat"
     first: int = 0
     upto: int = 0
-    lease_seconds: float = delivery.LEASE.total_seconds()
-    look_seconds: float = delivery.IDLE_SECONDS
+    lease_seconds: float = outbox_worker.LEASE.total_seconds()
+    look_seconds: float = outbox_worker.IDLE_SECONDS
     ends: bool = False
 
     def text(self) -> str:
@@ -31,8 +31,8 @@ class Task:
 
 
 async def run(task: Task) -> None:
-    delivery.LEASE = timedelta(seconds=task.lease_seconds)
-    delivery.IDLE_SECONDS = task.look_seconds
+    outbox_worker.LEASE = timedelta(seconds=task.lease_seconds)
+    outbox_worker.IDLE_SECONDS = task.look_seconds
     async with open_memory() as memory:
         _say(ready=True)
         await _append(memory, task)

@@ -13,8 +13,8 @@ import time
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
-from mcp_memory_server.adapters.dynamodb.dax_item_table import MOMENT, DaxItemTable, open_dax
-from mcp_memory_server.domain.items import Delete, Key, Put, Update
+from mcp_memory_server.adapters.dax.item_table import MOMENT, DaxItemTable, open_dax
+from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update
 
 OWN_ITEMS = 6
 SHARED_ITEMS = 6
@@ -122,7 +122,7 @@ async def run(task: Task) -> Saw:
         deadline=PATIENCE,
         item_ttl=timedelta(minutes=5) if task.rule else -MOMENT,  # which remembers no write
     )
-    reader = Reader(task, table.near() if task.near else table)
+    reader = Reader(task, table.cached_reads() if task.near else table)
     for _ in range(task.operations):
         await reader.step()
     await table.close()

@@ -6,10 +6,10 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_memory_server.adapters.dynamodb.dax_item_table import DaxItemTable
-from mcp_memory_server.domain.items import Item, Key, Put, Update, Write
-from mcp_memory_server.domain.measures import DAX_REQUESTS, Measure
+from mcp_memory_server.adapters.dax.item_table import DaxItemTable
+from mcp_memory_server.domain.kernel.items import Item, Key, Put, Update, Write
 from mcp_memory_server.errors import MemoryServerError
+from mcp_memory_server.ports.measures import DAX_REQUESTS, Measure
 
 TALKERS = 4
 BETWEEN = 0.02
@@ -59,7 +59,7 @@ class Talk:
         return wrong + [key for key, text in self.put.items() if texts.get(key) != text]
 
     async def _talk(self, number: int, over: asyncio.Event) -> None:
-        near, counter, step = self.table.near(), Key("COUNTER", f"{number}"), 0
+        near, counter, step = self.table.cached_reads(), Key("COUNTER", f"{number}"), 0
         while not over.is_set():
             step += 1
             if await self._call(self.table.update(Update(counter, add={"count": 1}))):

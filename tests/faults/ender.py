@@ -6,10 +6,11 @@ import sys
 from datetime import timedelta
 
 from mcp_memory_server import Scope, open_memory
-from mcp_memory_server.domain.conversation_material import Material
-from mcp_memory_server.domain.summaries import Draft
-from mcp_memory_server.services import caretaker, endings
-from mcp_memory_server.services.summarizing import Summarizing
+from mcp_memory_server.domain.summaries.material import Material
+from mcp_memory_server.domain.summaries.summary import Draft
+from mcp_memory_server.services.summaries import ending_leases as endings
+from mcp_memory_server.services.summaries import finalizer_worker as caretaker
+from mcp_memory_server.services.summaries.summarizing import Summarizing
 
 
 async def run(lease_seconds: float) -> None:

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from mcp_memory_server import Memory, Scope, Settings, open_memory
-from mcp_memory_server.domain.measures import SESSION_COPY_READS, Measure
-from mcp_memory_server.services.sessions_at_hand import LoadedSession
+from mcp_memory_server.ports.measures import SESSION_COPY_READS, Measure
+from mcp_memory_server.services.sessions.session_reader import LoadedSession
 from tests.faults.conversations import USER, Account, missing_from, until
 
 TURNS_EACH = 8

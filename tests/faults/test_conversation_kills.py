@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server import Settings, open_memory
-from mcp_memory_server.services import delivery
+from mcp_memory_server.services.sessions import outbox_worker as outbox_worker
 from tests.engines.servers import RedisServer
 from tests.faults.appender import Task
 from tests.faults.appenders import appending
@@ -20,7 +20,7 @@ FULL = (1000, 10)
 SHORT_LEASE = 0.5
 SIZES = [
     pytest.param(*QUICK, SHORT_LEASE, id="quick"),
-    pytest.param(*FULL, delivery.LEASE.total_seconds(), id="full", marks=pytest.mark.slow),
+    pytest.param(*FULL, outbox_worker.LEASE.total_seconds(), id="full", marks=pytest.mark.slow),
 ]
 
 
@@ -95,14 +95,14 @@ def _from(task: Task, first: int, *, ends: bool = False) -> Task:
     "lease",
     [
         pytest.param(1.0, id="short lease"),
-        pytest.param(delivery.LEASE.total_seconds(), id="its own lease", marks=pytest.mark.slow),
+        pytest.param(outbox_worker.LEASE.total_seconds(), id="its own lease", marks=pytest.mark.slow),
     ],
 )
 async def test_what_a_killed_process_left_in_the_outbox_is_delivered_by_one_that_runs(
     tmp_path: Path, lease: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen, account = settings(tmp_path, acknowledge="outbox"), Account()
-    monkeypatch.setattr(delivery, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(outbox_worker, "IDLE_SECONDS", 0.2)
     async with open_memory(chosen) as memory:
         await account.append(memory, CHAT, "survivor 0")
         await until_delivered(memory)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
-from mcp_memory_server.domain.items import Key, Put
+from mcp_memory_server.domain.kernel.items import Key, Put
 from mcp_memory_server.errors import MemoryServerError, TableDamagedError
 
 pytestmark = pytest.mark.anyio

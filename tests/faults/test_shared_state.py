@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_plugins.session_state import SessionState
+from agent_plugins.state.session_state import SessionState
 from mcp_memory_server import Settings, open_memory
 from tests.faults.appenders import Appender
 from tests.faults.clients import ROOT

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mcp_memory_server.adapters.opentelemetry.prometheus_page import PrometheusPage
 from mcp_memory_server.cli.parser import build_parser
-from mcp_memory_server.domain.measures import MEASURES, Measure, alarm_in_words
+from mcp_memory_server.ports.measures import MEASURES, Measure, alarm_in_words
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = (ROOT / "OPERATIONS.md").read_text()

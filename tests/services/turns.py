@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from mcp_memory_server.domain.items import Put, Update, Write
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.turns import Role, Turn
-from mcp_memory_server.domain.ulids import ulid_after
+from mcp_memory_server.domain.kernel.items import Put, Update, Write
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.turn_records import META
-from mcp_memory_server.services.stored_turns import StoredTurns
+from mcp_memory_server.services.sessions.stored_turns import StoredTurns
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 

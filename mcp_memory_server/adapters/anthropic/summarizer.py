@@ -11,10 +11,10 @@ import anthropic
 from anthropic.types import Message
 
 from mcp_memory_server.adapters.anthropic.failures import translated
-from mcp_memory_server.domain.conversation_material import Material
-from mcp_memory_server.domain.spending import Tokens
-from mcp_memory_server.domain.summary_requests import LONGEST_ANSWER, SCHEMA, Question, draft_from, question_about
-from mcp_memory_server.domain.summary_requests import most_tokens as most_tokens_of
+from mcp_memory_server.domain.kernel.spending import Tokens
+from mcp_memory_server.domain.summaries.material import Material
+from mcp_memory_server.domain.summaries.requests import LONGEST_ANSWER, SCHEMA, Question, draft_from, question_about
+from mcp_memory_server.domain.summaries.requests import most_tokens as most_tokens_of
 from mcp_memory_server.errors import ModelUnavailableError
 from mcp_memory_server.ports.summarizer import Drafted
 from mcp_memory_server.ports.token_counter import TokenCounter

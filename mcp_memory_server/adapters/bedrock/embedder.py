@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from mcp_memory_server.adapters.bedrock.address import MAX_REQUESTS_AT_ONCE, ModelAddress, connector
 from mcp_memory_server.adapters.bedrock.calls import Calls
 from mcp_memory_server.adapters.bedrock.models import Family, family_of
-from mcp_memory_server.domain.vectors import as_vector
+from mcp_memory_server.domain.kernel.vectors import as_vector
 from mcp_memory_server.errors import ConfigurationError, TooLargeError, UnavailableError
 
 DEADLINE = timedelta(seconds=5)
@@ -66,7 +66,7 @@ class BedrockEmbedder:
         return False
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_loaded(self) -> bool:
         """See the port. Another service is never at hand."""
         return False
 

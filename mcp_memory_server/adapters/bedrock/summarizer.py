@@ -11,10 +11,10 @@ from mcp_memory_server.adapters.aws.clients import Service, SharedClient
 from mcp_memory_server.adapters.aws.clients import connector as aws_connector
 from mcp_memory_server.adapters.aws.failures import FOREIGN_ERRORS, about_the_account, code_of
 from mcp_memory_server.adapters.bedrock.address import MAX_REQUESTS_AT_ONCE, ModelAddress
-from mcp_memory_server.domain.conversation_material import Material
-from mcp_memory_server.domain.spending import Tokens
-from mcp_memory_server.domain.summary_requests import LONGEST_ANSWER, SCHEMA, draft_from, question_about
-from mcp_memory_server.domain.summary_requests import most_tokens as most_tokens_of
+from mcp_memory_server.domain.kernel.spending import Tokens
+from mcp_memory_server.domain.summaries.material import Material
+from mcp_memory_server.domain.summaries.requests import LONGEST_ANSWER, SCHEMA, draft_from, question_about
+from mcp_memory_server.domain.summaries.requests import most_tokens as most_tokens_of
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError, ModelBusyError, ModelUnavailableError
 from mcp_memory_server.ports.summarizer import Drafted
 from mcp_memory_server.ports.token_counter import TokenCounter

@@ -42,7 +42,7 @@ class BuiltInEmbedder:
         return True
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_loaded(self) -> bool:
         """See the port."""
         return self._model is not None
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.built_in.word_pieces import UNKNOWN, WordPieces
-from mcp_memory_server.domain.vectors import LONGEST
+from mcp_memory_server.domain.kernel.vectors import LONGEST
 
 POTION = Path(__file__).with_name("potion_base_8m.vectors")
 

@@ -1,9 +1,9 @@
 """Summaries without a model: nothing leaves the process, nothing is spent, and the same always comes out the same."""
 
-from mcp_memory_server.domain.conversation_material import Material
-from mcp_memory_server.domain.extracts import extract
-from mcp_memory_server.domain.spending import Tokens
-from mcp_memory_server.domain.summaries import BUILT_IN
+from mcp_memory_server.domain.kernel.spending import Tokens
+from mcp_memory_server.domain.summaries.extracts import extract
+from mcp_memory_server.domain.summaries.material import Material
+from mcp_memory_server.domain.summaries.summary import BUILT_IN
 from mcp_memory_server.ports.summarizer import Drafted
 
 

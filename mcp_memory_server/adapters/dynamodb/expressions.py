@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from mcp_memory_server.adapters.dynamodb.values import OPERATIONS, Attribute, Row, to_attribute, to_attributes
-from mcp_memory_server.domain.index_cursors import IndexPlace
-from mcp_memory_server.domain.items import (
+from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
+from mcp_memory_server.domain.kernel.items import (
     PUSHED_KEPT,
     RESERVED_ATTRIBUTES,
     Body,

@@ -8,8 +8,8 @@ from typing import Any
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline
 from mcp_memory_server.adapters.dynamodb.expressions import Parameters, SortKeys, key_attributes, projection
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
-from mcp_memory_server.domain.index_cursors import IndexPlace
-from mcp_memory_server.domain.items import Item, Key, KeyPage, Page
+from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
+from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page
 
 MAX_KEYS_PER_READ = 100
 

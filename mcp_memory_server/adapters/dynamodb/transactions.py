@@ -13,7 +13,7 @@ from mcp_memory_server.adapters.dynamodb.expressions import (
     update_parts,
 )
 from mcp_memory_server.adapters.dynamodb.values import Row
-from mcp_memory_server.domain.items import (
+from mcp_memory_server.domain.kernel.items import (
     Delete,
     Key,
     Put,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from mcp_memory_server.domain.items import RESERVED_ATTRIBUTES, Body, Item, Key, Value, is_expired
+from mcp_memory_server.domain.kernel.items import RESERVED_ATTRIBUTES, Body, Item, Key, Value, is_expired
 from mcp_memory_server.errors import TableDamagedError
 
 Attribute: TypeAlias = Mapping[str, Any]

@@ -27,7 +27,7 @@ from mcp_memory_server.adapters.aws.clients import Service
 from mcp_memory_server.adapters.aws.clients import connector as aws_connector
 from mcp_memory_server.adapters.dynamodb.address import TableAddress
 from mcp_memory_server.adapters.dynamodb.calls import Calls, RefusedError
-from mcp_memory_server.domain.items import Key
+from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
 from mcp_memory_server.ports.vector_index import MOST_FOUND
 

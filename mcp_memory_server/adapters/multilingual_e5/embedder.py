@@ -55,7 +55,7 @@ class MultilingualE5Embedder:
         return True
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_loaded(self) -> bool:
         """See the port."""
         return self._model is not None
 

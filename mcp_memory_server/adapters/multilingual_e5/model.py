@@ -11,7 +11,7 @@ from mcp_memory_server.adapters.multilingual_e5.numpy_network import Normalisati
 from mcp_memory_server.adapters.multilingual_e5.pieces import Pieces
 from mcp_memory_server.adapters.multilingual_e5.question_means import QuestionMeans
 from mcp_memory_server.adapters.multilingual_e5.weights import WIDTH, Floats, Weights, dequantise
-from mcp_memory_server.domain.vectors import LONGEST
+from mcp_memory_server.domain.kernel.vectors import LONGEST
 
 MAX_TOKENS = 128
 """So many are read of a text, the prefix included: about 500 letters, or 150 Chinese characters."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mcp_memory_server.adapters.multilingual_e5.weights import Floats, Weights
-from mcp_memory_server.domain.word_forms import is_latin
+from mcp_memory_server.domain.language.word_forms import is_latin
 
 MEANS = Path(__file__).with_name("question_means.safetensors")
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
-from mcp_memory_server.domain.measures import THROTTLED, Measure
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, TableThrottledError, UnavailableError
+from mcp_memory_server.ports.measures import THROTTLED, Measure
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.version import __version__
 

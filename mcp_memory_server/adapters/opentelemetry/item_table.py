@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mcp_memory_server.adapters.opentelemetry.calls import MeasuredCalls
-from mcp_memory_server.domain.items import Item, Key, KeyPage, Page, Put, Update, Write
-from mcp_memory_server.domain.measures import ITEMS_PER_QUERY, READ_LATENCY, WRITE_LATENCY
+from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page, Put, Update, Write
 from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.measures import ITEMS_PER_QUERY, READ_LATENCY, WRITE_LATENCY
 from mcp_memory_server.ports.metrics import Metrics
 
 
@@ -82,9 +82,9 @@ class MeasuredItemTable:
         """See the port."""
         await self._calls.make(WRITE_LATENCY, "write", self._table.write(writes, operation_id=operation_id))
 
-    async def mark(self) -> object | None:
-        """See the port. It is not measured: it costs next to nothing where there is one."""
-        return await self._table.mark()
+    async def change_token(self) -> object | None:
+        """See the port. It is not measured, because it costs next to nothing."""
+        return await self._table.change_token()
 
     async def delete_many(self, keys: Collection[Key]) -> None:
         """See the port."""

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from opentelemetry.metrics import Meter, MeterProvider, get_meter_provider
 
-from mcp_memory_server.domain.hit_rates import RecentReads
-from mcp_memory_server.domain.measures import (
+from mcp_memory_server.adapters.opentelemetry.hit_rates import RecentReads
+from mcp_memory_server.ports.measures import (
     CACHE_HIT_RATE,
     DAX_CACHE_HIT_RATE,
     DAX_ITEM_READS,

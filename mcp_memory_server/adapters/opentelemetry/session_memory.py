@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from mcp_memory_server.adapters.opentelemetry.calls import MeasuredCalls
-from mcp_memory_server.domain.measures import READ_LATENCY, SESSION_STORE_ERRORS, WRITE_LATENCY, Measure
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import Limits, Tier
-from mcp_memory_server.domain.turns import Turn
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss, SharedState
+from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import CacheUnavailableError
+from mcp_memory_server.ports.measures import READ_LATENCY, SESSION_STORE_ERRORS, WRITE_LATENCY, Measure
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.session_memory import SessionMemory
 
@@ -54,12 +54,12 @@ class MeasuredSessionMemory:
         )
         return await self._make(WRITE_LATENCY, "append", appended)
 
-    async def load(self, scope: Scope, *, epoch: int) -> SessionCopy | NoCopy:
+    async def load(self, scope: Scope, *, epoch: int) -> CachedSession | CacheMiss:
         """See the port. Whether it was a hit is for the caller to say, who knows whether the copy was served."""
         return await self._make(READ_LATENCY, "load", self._sessions.load(scope, epoch=epoch))
 
     async def fill(
-        self, scope: Scope, copy: SessionCopy, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+        self, scope: Scope, copy: CachedSession, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
     ) -> bool:
         """See the port."""
         filled = self._sessions.fill(scope, copy, token=token, tier=tier, limits=limits, now=now, epoch=epoch)

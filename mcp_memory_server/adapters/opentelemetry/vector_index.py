@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from mcp_memory_server.adapters.opentelemetry.calls import MeasuredCalls
-from mcp_memory_server.domain.items import Key
-from mcp_memory_server.domain.measures import READ_LATENCY
+from mcp_memory_server.domain.kernel.items import Key
+from mcp_memory_server.ports.measures import READ_LATENCY
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.vector_index import MOST_FOUND, VectorIndex
 

@@ -65,7 +65,7 @@ def redis_address(url: str, namespace: str = "") -> RedisAddress:
 
 def connector(address: RedisAddress, deadline: timedelta, most_at_once: int) -> Callable[[], Client]:
     """Return what makes the client. For a cluster that asks the server: call it in a thread."""
-    options = {**parse_url(address.url), **_patience(deadline), "host": address.host, "port": address.port}
+    options = {**parse_url(address.url), **_timeout(deadline), "host": address.host, "port": address.port}
     # The client would send again what it got no answer to, although it may have been carried out.
     never = Retry(NoBackoff(), 0)
 
@@ -88,14 +88,14 @@ def listening_place(address: RedisAddress, client: Client) -> tuple[str, int]:
 
 def listener(address: RedisAddress, place: tuple[str, int], deadline: timedelta) -> redis_asyncio.Redis:
     """Return a client for listening, of this event loop only. Whoever asked for it closes it and sets its deadlines."""
-    options = {**parse_asyncio_url(address.url), **_patience(deadline), "host": place[0], "port": place[1]}
+    options = {**parse_asyncio_url(address.url), **_timeout(deadline), "host": place[0], "port": place[1]}
     # With a timeout of its own for sending, the client may lose a cancellation in Python 3.11, and listen for ever.
     options["socket_timeout"] = None
     pool = redis_asyncio.ConnectionPool(**options, retry=AsyncioRetry(NoBackoff(), 0))
     return redis_asyncio.Redis.from_pool(pool)
 
 
-def _patience(deadline: timedelta) -> Mapping[str, Any]:
+def _timeout(deadline: timedelta) -> Mapping[str, Any]:
     seconds = deadline.total_seconds()
     return {"socket_timeout": seconds, "socket_connect_timeout": seconds, "decode_responses": True, "protocol": 2}
 

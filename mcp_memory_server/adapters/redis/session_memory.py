@@ -22,21 +22,28 @@ from mcp_memory_server.adapters.redis.scripts import (
 )
 from mcp_memory_server.adapters.redis.times import microseconds, milliseconds, moment
 from mcp_memory_server.adapters.redis.watching import versions
-from mcp_memory_server.domain.items import check_operation_id
-from mcp_memory_server.domain.kept_sessions import (
-    MOST_RECORDED,
-    REMEMBERED_OPERATIONS,
-    STATE_LIFE,
-    TOLD_IN_FULL,
+from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
+from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import (
+    Appended,
+    CachedSession,
+    CacheMiss,
+    SharedState,
     check_after,
     state_text,
-    turn_from,
-    turn_text,
 )
-from mcp_memory_server.domain.scope import Scope
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, SharedState
-from mcp_memory_server.domain.sessions import LIVES, SETTLING, Limits, Tier
-from mcp_memory_server.domain.turns import LIFE, Turn
+from mcp_memory_server.domain.sessions.limits import (
+    FULL_REPLIES_KEPT,
+    LIVES,
+    MAX_RECORDED_TURNS,
+    REMEMBERED_OPERATIONS,
+    SETTLING,
+    STATE_LIFE,
+    Limits,
+    Tier,
+)
+from mcp_memory_server.domain.sessions.turns import LIFE, Turn
 from mcp_memory_server.errors import CacheUnavailableError, ConflictError
 
 DEADLINE = timedelta(milliseconds=180)
@@ -93,7 +100,7 @@ class RedisSessionMemory:
         repeated, turn_id, count, tokens, *gone = answer
         return Appended(turn_id, int(count), int(tokens), repeated=bool(repeated), trimmed=self._readable(gone))
 
-    async def load(self, scope: Scope, *, epoch: int) -> SessionCopy | NoCopy:
+    async def load(self, scope: Scope, *, epoch: int) -> CachedSession | CacheMiss:
         """See the port. A copy that cannot be read is forgotten."""
         try:
             return await self._load(scope, epoch)
@@ -101,7 +108,7 @@ class RedisSessionMemory:
             return await self._load(scope, epoch, cannot_be_read=True)
 
     async def fill(
-        self, scope: Scope, copy: SessionCopy, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
+        self, scope: Scope, copy: CachedSession, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
     ) -> bool:
         """See the port."""
         keys = keys_of(scope, self.calls.address.space)
@@ -183,15 +190,15 @@ class RedisSessionMemory:
         """See the port."""
         await self.calls.close()
 
-    async def _load(self, scope: Scope, epoch: int, *, cannot_be_read: bool = False) -> SessionCopy | NoCopy:
+    async def _load(self, scope: Scope, epoch: int, *, cannot_be_read: bool = False) -> CachedSession | CacheMiss:
         keys, life = keys_of(scope, self.calls.address.space), milliseconds(LIVES[Tier.STANDARD].at_first)
         arguments = (epoch, _new_token(), life, self._settling, int(cannot_be_read))
         is_whole, *found = await self.calls.run(lambda client: LOAD.run(client, keys.copy, *arguments))
         if not is_whole:
             token, may_be_filled = found
-            return NoCopy(token, may_be_filled=bool(may_be_filled))
+            return CacheMiss(token, may_be_filled=bool(may_be_filled))
         count, tokens, total, summary, gap, *turns = found
-        return SessionCopy(_turns(turns), int(count), int(tokens), int(total), json.loads(summary), gap)
+        return CachedSession(_turns(turns), int(count), int(tokens), int(total), json.loads(summary), gap)
 
     def _readable(self, parts: Sequence[str]) -> tuple[Turn, ...]:
         try:
@@ -206,7 +213,7 @@ def _adding(turn: Turn, operation_id: str, limits: Limits, tier: Tier, epoch: in
         *(epoch, _new_token(), operation_id),
         *(turn.id, turn_text(turn), turn.token_count, repr(float(turn.importance))),
         *_rules(limits, tier),
-        *(REMEMBERED_OPERATIONS, TOLD_IN_FULL, MOST_RECORDED),
+        *(REMEMBERED_OPERATIONS, FULL_REPLIES_KEPT, MAX_RECORDED_TURNS),
     )
 
 

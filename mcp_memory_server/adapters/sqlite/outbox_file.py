@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 DEADLINE = timedelta(seconds=5)
 
-_READER_PATIENCE = timedelta(seconds=1)
+_READER_TIMEOUT = timedelta(seconds=1)
 """Readers wait for nobody but a process that is about to close the file, and when the log is to be emptied."""
 
 
@@ -129,7 +129,7 @@ class OutboxFile:
             check_outbox_file(self._path)
             self._opened = _Opened(
                 identity_of(self._path),
-                _connect(self._path, min(self._deadline, _READER_PATIENCE)),
+                _connect(self._path, min(self._deadline, _READER_TIMEOUT)),
                 Writer(_connect(self._path, self._deadline), _nothing_expires, self._check_in_place),
             )
         return self._opened
@@ -153,9 +153,9 @@ class OutboxFile:
         return TableUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}")
 
 
-def _connect(path: Path, patience: timedelta) -> sqlite3.Connection:
+def _connect(path: Path, timeout: timedelta) -> sqlite3.Connection:
     connection = connect(path)
-    connection.execute(f"PRAGMA busy_timeout = {patience // timedelta(milliseconds=1)}")
+    connection.execute(f"PRAGMA busy_timeout = {timeout // timedelta(milliseconds=1)}")
     return connection
 
 

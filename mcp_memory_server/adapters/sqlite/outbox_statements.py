@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from mcp_memory_server.adapters.sqlite.file import primary_code
 from mcp_memory_server.adapters.sqlite.outbox_rows import COLUMNS, columns_of, queued_from
-from mcp_memory_server.domain.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
+from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
 from mcp_memory_server.errors import TableUnavailableError
 
 UNREADABLE_PAUSE = timedelta(minutes=10)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from mcp_memory_server.domain.items import Item, Key, Value
+from mcp_memory_server.domain.kernel.items import Item, Key, Value
 from mcp_memory_server.errors import TableDamagedError
 
 COLUMNS = "pk, sk, version, expires_at, operations, body, checksum"

@@ -7,12 +7,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mcp_memory_server.adapters.sqlite import session_rows as rows
-from mcp_memory_server.adapters.sqlite.session_rows import CopyRow, Owner
-from mcp_memory_server.domain.kept_sessions import MOST_RECORDED, state_text
-from mcp_memory_server.domain.session_copies import Appended, NoCopy, SessionCopy, joined, within
-from mcp_memory_server.domain.sessions import Limits, Tier, lifetime
-from mcp_memory_server.domain.turns import Turn
-from mcp_memory_server.domain.ulids import next_ulid
+from mcp_memory_server.adapters.sqlite.session_rows import CachedRow, Owner
+from mcp_memory_server.domain.kernel.ulids import next_ulid
+from mcp_memory_server.domain.sessions.cached_session import (
+    Appended,
+    CachedSession,
+    CacheMiss,
+    joined,
+    state_text,
+    within,
+)
+from mcp_memory_server.domain.sessions.limits import MAX_RECORDED_TURNS, Limits, Tier, lifetime
+from mcp_memory_server.domain.sessions.turns import Turn
 
 
 @dataclass(frozen=True)
@@ -29,15 +35,15 @@ class Standpoint:
         """The time in milliseconds."""
         return round(self.now.timestamp() * 1000)
 
-    def is_current(self, copy: CopyRow) -> bool:
+    def is_current(self, copy: CachedRow) -> bool:
         """Tell whether the copy is of this run and this epoch."""
         return (copy.run, copy.epoch) == (self.run, self.epoch)
 
-    def has_settled(self, copy: CopyRow) -> bool:
+    def has_settled(self, copy: CachedRow) -> bool:
         """Tell whether every turn that was on its way when the copy began has arrived."""
         return timedelta(milliseconds=self.moment - copy.since) >= self.settling
 
-    def stands(self, copy: CopyRow) -> bool:
+    def stands(self, copy: CachedRow) -> bool:
         """Tell whether a turn belongs into the copy. One of a later epoch is there for others, and must not miss it."""
         return copy.run == self.run and copy.epoch >= self.epoch
 
@@ -62,7 +68,7 @@ def append(
     seen: Standpoint,
 ) -> Appended | None:
     """Append the turn and trim, unless the operation is known, or the order of ids is not."""
-    copy = rows.read_copy(connection, owner, seen.now)
+    copy = rows.read_cached(connection, owner, seen.now)
     if copy is not None and (answer := rows.answer_of(connection, owner, operation)) is not None:
         return answer
     if after is None and not (copy is not None and copy.whole and seen.is_current(copy)):
@@ -78,7 +84,7 @@ def note(
     connection: sqlite3.Connection, owner: Owner, turn: Turn, *, operation: str, rules: Rules, seen: Standpoint
 ) -> None:
     """Put the turn into its place, unless it is known or there is no copy."""
-    copy = rows.read_copy(connection, owner, seen.now)
+    copy = rows.read_cached(connection, owner, seen.now)
     if copy is None:
         return
     known = rows.answer_of(connection, owner, operation)
@@ -91,36 +97,36 @@ def note(
     _put(connection, owner, copy, turn, operation=operation, rules=rules, seen=seen)
 
 
-def load(connection: sqlite3.Connection, owner: Owner, seen: Standpoint) -> SessionCopy | NoCopy | None:
+def load(connection: sqlite3.Connection, owner: Owner, seen: Standpoint) -> CachedSession | CacheMiss | None:
     """Return the copy, or what it takes to fill it; None if one has to be begun for that."""
-    copy = rows.read_copy(connection, owner, seen.now)
+    copy = rows.read_cached(connection, owner, seen.now)
     if copy is not None and copy.epoch > seen.epoch:
-        return NoCopy("", may_be_filled=False)
+        return CacheMiss("", may_be_filled=False)
     if copy is None or not seen.is_current(copy):
         return None
     if not copy.whole:
-        return NoCopy(copy.token, may_be_filled=seen.has_settled(copy))
+        return CacheMiss(copy.token, may_be_filled=seen.has_settled(copy))
     try:
-        turns = rows.turns_at_hand(connection, owner)
+        turns = rows.cached_turns(connection, owner)
     except ValueError:
         return None
     tokens = sum(turn.token_count for turn in turns)
-    return SessionCopy(turns, copy.count, tokens, copy.total_tokens, json.loads(copy.summary), copy.gap)
+    return CachedSession(turns, copy.count, tokens, copy.total_tokens, json.loads(copy.summary), copy.gap)
 
 
-def load_or_begin(connection: sqlite3.Connection, owner: Owner, seen: Standpoint) -> SessionCopy | NoCopy:
+def load_or_begin(connection: sqlite3.Connection, owner: Owner, seen: Standpoint) -> CachedSession | CacheMiss:
     """Return the copy, or what it takes to fill it; a copy is begun for that where it must."""
     if (found := load(connection, owner, seen)) is not None:
         return found
-    copy = _begun(connection, owner, rows.read_copy(connection, owner, seen.now), seen)
-    return NoCopy(copy.token, may_be_filled=seen.has_settled(copy))
+    copy = _begun(connection, owner, rows.read_cached(connection, owner, seen.now), seen)
+    return CacheMiss(copy.token, may_be_filled=seen.has_settled(copy))
 
 
 def fill(
-    connection: sqlite3.Connection, owner: Owner, table: SessionCopy, *, token: str, rules: Rules, seen: Standpoint
+    connection: sqlite3.Connection, owner: Owner, table: CachedSession, *, token: str, rules: Rules, seen: Standpoint
 ) -> bool:
     """Make the copy whole from what the table holds and what was recorded, if that may be done."""
-    copy = rows.read_copy(connection, owner, seen.now)
+    copy = rows.read_cached(connection, owner, seen.now)
     if copy is None or not seen.is_current(copy):
         return False
     if copy.whole:
@@ -144,26 +150,26 @@ def fill(
     return True
 
 
-def _begun(connection: sqlite3.Connection, owner: Owner, before: CopyRow | None, seen: Standpoint) -> CopyRow:
-    rows.delete_copy(connection, owner)
+def _begun(connection: sqlite3.Connection, owner: Owner, before: CachedRow | None, seen: Standpoint) -> CachedRow:
+    rows.delete_cached(connection, owner)
     # Ids go on rising: turns of the copy that was there may still be on their way to the table.
     last = "" if before is None else before.last
-    copy = CopyRow(seen.run, seen.epoch, seen.moment, secrets.token_hex(16), last=last)
-    rows.save_copy(connection, owner, copy, seen.now + lifetime(Tier.STANDARD, 0))
+    copy = CachedRow(seen.run, seen.epoch, seen.moment, secrets.token_hex(16), last=last)
+    rows.save_cached(connection, owner, copy, seen.now + lifetime(Tier.STANDARD, 0))
     return copy
 
 
 def _put(
     connection: sqlite3.Connection,
     owner: Owner,
-    copy: CopyRow,
+    copy: CachedRow,
     turn: Turn,
     *,
     operation: str,
     rules: Rules,
     seen: Standpoint,
 ) -> Appended:
-    if not copy.whole and copy.count >= MOST_RECORDED:
+    if not copy.whole and copy.count >= MAX_RECORDED_TURNS:
         # So many are recorded only where nobody ever fills the copy. Whoever is about to is refused.
         copy = _begun(connection, owner, copy, seen)
     if not copy.whole:
@@ -185,14 +191,14 @@ def _put(
     return answer
 
 
-def _completed(connection: sqlite3.Connection, owner: Owner, table: SessionCopy, limits: Limits) -> SessionCopy:
+def _completed(connection: sqlite3.Connection, owner: Owner, table: CachedSession, limits: Limits) -> CachedSession:
     """Return what the table holds with what was recorded and is missing there, within the limits."""
     given = {turn.id for turn in table.turns}
     # What is not later than the table's gap and not given was in the table and was left out, and is counted already.
     missing = [
         (one, tokens) for one, tokens in rows.recorded(connection, owner) if one not in given and one > table.gap
     ]
-    at_hand = {turn.id: turn for turn in rows.turns_at_hand(connection, owner)}
+    at_hand = {turn.id: turn for turn in rows.cached_turns(connection, owner)}
     made_way = [(one, tokens) for one, tokens in missing if one not in at_hand]
     full = within(limits, joined(table, [at_hand[one] for one, _ in missing if one in at_hand]))
     return replace(
@@ -203,7 +209,7 @@ def _completed(connection: sqlite3.Connection, owner: Owner, table: SessionCopy,
     )
 
 
-def _save(connection: sqlite3.Connection, owner: Owner, copy: CopyRow, rules: Rules) -> None:
+def _save(connection: sqlite3.Connection, owner: Owner, copy: CachedRow, rules: Rules) -> None:
     life = lifetime(rules.tier, copy.count)
-    rows.save_copy(connection, owner, copy, rules.now + life)
+    rows.save_cached(connection, owner, copy, rules.now + life)
     rows.keep_alive(connection, owner, life, rules.now)

@@ -104,14 +104,14 @@ def this_boot() -> str | None:
         return None
 
 
-def connect_to_sessions(path: Path, patience: timedelta) -> sqlite3.Connection:
+def connect_to_sessions(path: Path, timeout: timedelta) -> sqlite3.Connection:
     """Open one connection that waits for others no longer than this. Whoever opens it closes it."""
     connection = connect(path)
     if this_boot() is not None:
         # A power cut may take the last commits. They are not missed, because no copy is whole after another start of
         # the machine; where that cannot be told, every commit goes to the disk, which takes fifty times as long.
         connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(f"PRAGMA busy_timeout = {patience // timedelta(milliseconds=1)}")
+    connection.execute(f"PRAGMA busy_timeout = {timeout // timedelta(milliseconds=1)}")
     return connection
 
 

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 
-from mcp_memory_server.domain.kept_sessions import (
+from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
+from mcp_memory_server.domain.sessions.cached_session import Appended
+from mcp_memory_server.domain.sessions.limits import (
+    FULL_REPLIES_KEPT,
     REMEMBERED_OPERATIONS,
     STATE_LIFE,
-    TOLD_IN_FULL,
-    turn_from,
-    turn_text,
+    Limits,
+    Weight,
+    trimmed,
 )
-from mcp_memory_server.domain.session_copies import Appended
-from mcp_memory_server.domain.sessions import Limits, Weight, trimmed
-from mcp_memory_server.domain.turns import LIFE, Turn
+from mcp_memory_server.domain.sessions.turns import LIFE, Turn
 
 Owner = tuple[str, str]
 """A user and a session."""
@@ -26,7 +27,7 @@ _OF_A_COPY = ("sessions", "turns", "recorded", "operations")
 
 
 @dataclass(frozen=True)
-class CopyRow:
+class CachedRow:
     """What a session's row says.
 
     ``run`` is the start of the machine in which it was begun, ``since`` when, in milliseconds. Before it is whole,
@@ -46,23 +47,23 @@ class CopyRow:
     added: int = 0
 
 
-def read_copy(connection: sqlite3.Connection, owner: Owner, now: datetime) -> CopyRow | None:
+def read_cached(connection: sqlite3.Connection, owner: Owner, now: datetime) -> CachedRow | None:
     """Return the session's row, None if there is none or it has expired."""
     row = connection.execute(
         "SELECT run, epoch, since, token, whole, count, total_tokens, last, gap, summary, added "
         f"FROM sessions WHERE {ONE} AND expires_at > ?",
         (*owner, now.timestamp()),
     ).fetchone()
-    return None if row is None else CopyRow(*row)
+    return None if row is None else CachedRow(*row)
 
 
-def save_copy(connection: sqlite3.Connection, owner: Owner, copy: CopyRow, expires_at: datetime) -> None:
+def save_cached(connection: sqlite3.Connection, owner: Owner, copy: CachedRow, expires_at: datetime) -> None:
     """Replace the session's row."""
     values = (*owner, *astuple(copy), expires_at.timestamp())
     connection.execute(f"REPLACE INTO sessions VALUES ({', '.join('?' for _ in values)})", values)
 
 
-def delete_copy(connection: sqlite3.Connection, owner: Owner) -> None:
+def delete_cached(connection: sqlite3.Connection, owner: Owner) -> None:
     """Delete everything of the session but its state and its deadline."""
     for table in _OF_A_COPY:
         connection.execute(f"DELETE FROM {table} WHERE {ONE}", owner)
@@ -70,7 +71,7 @@ def delete_copy(connection: sqlite3.Connection, owner: Owner) -> None:
 
 def drop(connection: sqlite3.Connection, owner: Owner) -> None:
     """Delete everything of the session."""
-    delete_copy(connection, owner)
+    delete_cached(connection, owner)
     for table in ("states", "deadlines"):
         connection.execute(f"DELETE FROM {table} WHERE {ONE}", owner)
 
@@ -115,7 +116,7 @@ def delete_expired(connection: sqlite3.Connection, now: datetime) -> None:
     connection.execute("DELETE FROM deadlines WHERE moment <= ?", ((now - LIFE).timestamp(),))
 
 
-def turns_at_hand(connection: sqlite3.Connection, owner: Owner) -> tuple[Turn, ...]:
+def cached_turns(connection: sqlite3.Connection, owner: Owner) -> tuple[Turn, ...]:
     """Return the turns, oldest first.
 
     Raises:
@@ -185,7 +186,7 @@ def remember(connection: sqlite3.Connection, owner: Owner, operation: str, numbe
         "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (*owner, operation, number, answer.turn_id, answer.count, answer.tokens, gone),
     )
-    forgotten, no_longer_in_full = number - REMEMBERED_OPERATIONS, number - TOLD_IN_FULL
+    forgotten, no_longer_in_full = number - REMEMBERED_OPERATIONS, number - FULL_REPLIES_KEPT
     connection.execute(f"DELETE FROM operations WHERE {ONE} AND number <= ?", (*owner, forgotten))
     connection.execute(f"UPDATE operations SET trimmed = '[]' WHERE {ONE} AND number = ?", (*owner, no_longer_in_full))
 

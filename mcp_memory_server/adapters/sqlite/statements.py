@@ -6,8 +6,8 @@ from datetime import datetime
 
 from mcp_memory_server.adapters.sqlite.file import INDEX_PK, INDEX_SK
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
-from mcp_memory_server.domain.index_cursors import IndexPlace
-from mcp_memory_server.domain.items import (
+from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
+from mcp_memory_server.domain.kernel.items import (
     REMEMBERED_OPERATIONS,
     Delete,
     Key,

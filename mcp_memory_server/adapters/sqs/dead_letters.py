@@ -9,7 +9,7 @@ from typing import Any
 from mcp_memory_server.adapters.sqs.address import QueueAddress, connector
 from mcp_memory_server.adapters.sqs.calls import Calls
 from mcp_memory_server.adapters.sqs.letters import letter_from, letter_text
-from mcp_memory_server.domain.queued_turns import DeadLetter, HeldLetter
+from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLetter
 from mcp_memory_server.errors import TooLargeError, UnavailableError
 
 DEADLINE = timedelta(seconds=5)

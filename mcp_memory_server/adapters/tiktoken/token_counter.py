@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 FIRST_TOKENS = 32_000
 """As many tokens are loaded at once; the others follow a moment later, when the first answers are out."""
 
-PATIENCE_SECONDS = 0.5
+TIMEOUT_SECONDS = 0.5
 
 SHORT = 400
 """Texts of up to so many characters are worth remembering the count of."""
@@ -63,7 +63,7 @@ def _count_short(encoding: "Encoding", text: str) -> int:
 
 @cache
 def _first_encoding() -> "Encoding":
-    others = threading.Timer(PATIENCE_SECONDS, load_exact)
+    others = threading.Timer(TIMEOUT_SECONDS, load_exact)
     others.daemon = True
     others.start()
     return _encoding(FIRST_TOKENS)

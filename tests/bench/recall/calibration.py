@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
-from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
-from mcp_memory_server.adapters.built_in.stemmer import stem
+from mcp_memory_server.adapters.built_in.search.search_index import BuiltInSearchIndex
+from mcp_memory_server.adapters.built_in.search.stemmer import stem
 from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder
-from mcp_memory_server.domain.likelihood import Likelihood, likelihood
-from mcp_memory_server.domain.vectors import Vectors
+from mcp_memory_server.domain.kernel.vectors import Vectors
+from mcp_memory_server.domain.recall.likelihood import Likelihood, likelihood
 from mcp_memory_server.ports.embedder import Embedder
 from tests.bench.recall.measures import LEFT_OUT
 from tests.bench.recall.personas import personal_stores

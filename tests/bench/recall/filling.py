@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from mcp_memory_server import Scope, Settings, Statement, open_memory
-from mcp_memory_server.domain.transcripts import TranscribedTurn
-from mcp_memory_server.domain.turns import NewTurn, Role
+from mcp_memory_server.domain.conversations.transcripts import TranscribedTurn
+from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from tests.bench.recall.fine_vectors import all_embedded, embedded_in_no_time
 from tests.bench.run import USER
 

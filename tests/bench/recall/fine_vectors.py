@@ -59,7 +59,7 @@ class QuickFineEmbedder:
     model = MODEL
     dimensions = DIMENSIONS
     runs_here = True
-    is_at_hand = True
+    is_loaded = True
 
     def prepare(self) -> None:
         """There is nothing to load."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from string import ascii_lowercase
 
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
-from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
-from mcp_memory_server.adapters.built_in.stemmer import stem
-from mcp_memory_server.domain.likelihood import Likelihood, likelihood
-from mcp_memory_server.domain.stop_words import ENGLISH
-from mcp_memory_server.domain.vectors import Vectors
-from mcp_memory_server.domain.word_forms import forms, terms_of, words_of
+from mcp_memory_server.adapters.built_in.search.search_index import BuiltInSearchIndex
+from mcp_memory_server.adapters.built_in.search.stemmer import stem
+from mcp_memory_server.domain.kernel.vectors import Vectors
+from mcp_memory_server.domain.language.stop_words import ENGLISH
+from mcp_memory_server.domain.language.word_forms import forms, terms_of, words_of
+from mcp_memory_server.domain.recall.likelihood import Likelihood, likelihood
 from tests.bench.recall.stores import Store
 
 QUESTIONS = 1_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mcp_memory_server.domain.documents import Document
+from mcp_memory_server.domain.recall.documents import Document
 from tests.bench.recall.stores import Question, Store, store_from
 
 PERSONAL = "personal"

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mcp_memory_server.adapters.built_in.document_rows import DocumentRows
-from mcp_memory_server.adapters.built_in.found_words import find_words
-from mcp_memory_server.adapters.built_in.search_index import BuiltInSearchIndex
-from mcp_memory_server.adapters.built_in.stemmer import stem
-from mcp_memory_server.domain.vectors import Vectors
-from mcp_memory_server.domain.word_forms import asked_words
+from mcp_memory_server.adapters.built_in.search.document_rows import DocumentRows
+from mcp_memory_server.adapters.built_in.search.found_words import find_words
+from mcp_memory_server.adapters.built_in.search.search_index import BuiltInSearchIndex
+from mcp_memory_server.adapters.built_in.search.stemmer import stem
+from mcp_memory_server.domain.kernel.vectors import Vectors
+from mcp_memory_server.domain.language.word_forms import asked_words
 from tests.bench.recall.measures import Said
 from tests.bench.recall.stores import Question, Store
 

@@ -17,8 +17,8 @@ from statistics import fmean, median
 
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
 from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder
-from mcp_memory_server.domain.documents import Document
-from mcp_memory_server.domain.vectors import Vectors
+from mcp_memory_server.domain.kernel.vectors import Vectors
+from mcp_memory_server.domain.recall.documents import Document
 from tests.bench.figures import Figures, print_figures
 from tests.bench.recall.conversation_figures import by_budget, by_categories, by_sources
 from tests.bench.recall.measures import Result, gain, judged

@@ -18,7 +18,7 @@ from pathlib import Path
 from mcp_memory_server import Memory, Scope, Settings, Statement, open_memory
 from mcp_memory_server.adapters.built_in.embedder import BuiltInEmbedder
 from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder
-from mcp_memory_server.domain.turns import NewTurn, Role
+from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from mcp_memory_server.ports.embedder import Embedder
 from tests.bench.figures import Cell, Figures, percentile, print_figures
 from tests.bench.recall.filling import AT_ONCE, ME, fill_facts, fill_turns, question, sentence

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from mcp_memory_server.domain.documents import USER, Document
+from mcp_memory_server.domain.recall.documents import USER, Document
 
 DEFAULT_DATA = Path(__file__).parents[4] / "shared" / "data" / "recall"
 SOURCES = ("locomo", "longmemeval", "beam")

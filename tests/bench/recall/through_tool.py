@@ -15,8 +15,8 @@ from mcp import Client
 
 from mcp_memory_server import Memory, Scope, Settings, Statement, open_memory
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens, load_exact
-from mcp_memory_server.domain.documents import Document
-from mcp_memory_server.domain.transcripts import transcript_from
+from mcp_memory_server.domain.conversations.transcripts import transcript_from
+from mcp_memory_server.domain.recall.documents import Document
 from mcp_memory_server.server.app import build_server
 from tests.bench.recall.measures import Result, Said, judged, share_found
 from tests.bench.recall.stores import Question, Store

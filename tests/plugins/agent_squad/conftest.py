@@ -11,7 +11,7 @@ from agent_squad.agents import Agent, AgentOptions, AgentStreamResponse
 from agent_squad.classifiers import Classifier, ClassifierResult
 from agent_squad.types import ConversationMessage
 
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory.shared_memory import SharedMemory
 from mcp_memory_server import Memory, Settings
 
 Answer = Callable[[str], str | Awaitable[str]]

@@ -11,7 +11,7 @@ from agent_squad.agents import SupervisorAgent
 from agent_squad.types import ParticipantRole, TimestampedMessage
 
 from agent_plugins.agent_squad import MemoryChatStorage
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory.shared_memory import SharedMemory
 from mcp_memory_server import Scope, Settings
 from mcp_memory_server.wiring import create_table
 from tests.plugins.agent_squad.conftest import Ask, said, shown

@@ -11,9 +11,9 @@ from agent_squad.types import AgentProviderType, ConversationMessage
 from agent_squad.utils import AgentTool, AgentToolCallbacks
 
 from agent_plugins.agent_squad import GuardedTools, MemoryChatStorage, MemorySquad, memory_tools
-from agent_plugins.circuits import BreakerRules
-from agent_plugins.shared_memory import SharedMemory
-from agent_plugins.tool_registry import Tool, ToolRegistry
+from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
+from agent_plugins.memory.shared_memory import SharedMemory
 from examples.scripted_bedrock import ScriptedBedrock
 from mcp_memory_server import Scope, Settings, Statement, ToolStatus
 from tests.plugins.agent_squad.conftest import Ask, ByName, Clerk

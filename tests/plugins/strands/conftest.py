@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 from strands import Agent
 
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.strands import MemoryPlugin
 from examples.scripted_model import Line, ScriptedModel
 from mcp_memory_server import Memory, Settings

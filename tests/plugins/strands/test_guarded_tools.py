@@ -11,10 +11,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from strands import tool
 from strands.tools.mcp import MCPClient
 
-from agent_plugins.circuits import BreakerRules
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
+from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.strands import MemoryPlugin
-from agent_plugins.tool_registry import Tool, ToolRegistry
 from examples.scripted_model import Call, Seen, call
 from mcp_memory_server import Scope, ToolStatus
 from tests.plugins.strands.conftest import Ask, agent_with, model_of

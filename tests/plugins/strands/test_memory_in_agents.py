@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from strands import Agent, tool
 
-from agent_plugins.changes import fill_slot
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory.shared_memory import SharedMemory
+from agent_plugins.state.changes import fill_slot
 from agent_plugins.strands import MemoryPlugin, for_user
 from examples.scripted_model import Seen, call
 from mcp_memory_server import InvalidRequestError, Role, Scope, Settings, Statement, View, count_tokens

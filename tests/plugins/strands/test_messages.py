@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.strands import MemoryPlugin, for_user
 from agent_plugins.strands.messages import turn_from
 from examples.scripted_model import call

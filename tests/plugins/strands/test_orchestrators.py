@@ -6,8 +6,8 @@ from typing import Any, cast
 from strands import Agent, ToolContext, tool
 from strands.multiagent import GraphBuilder, Swarm
 
-from agent_plugins.changes import fill_slot
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory.shared_memory import SharedMemory
+from agent_plugins.state.changes import fill_slot
 from agent_plugins.strands import MemoryPlugin, for_user
 from examples.scripted_model import Line, call
 from mcp_memory_server import Scope, Statement

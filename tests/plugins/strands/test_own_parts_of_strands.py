@@ -11,7 +11,7 @@ from strands.session.snapshot_session_manager import SnapshotSessionManager
 from strands.storage import Storage
 from strands.types.exceptions import StorageError
 
-from agent_plugins.shared_memory import SharedMemory
+from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.strands import MemoryPlugin, MemoryStore, SessionStorage
 from examples.scripted_model import ScriptedModel, call
 from mcp_memory_server import Scope, Settings, Statement

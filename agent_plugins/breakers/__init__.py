@@ -1,0 +1,1 @@
+"""Circuit breakers for tools, the registry of tools, and their status."""

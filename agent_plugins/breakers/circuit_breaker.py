@@ -1,0 +1,206 @@
+"""A circuit breaker for one tool: after failures in a row it is left alone, then tried with a single call.
+
+breaker = CircuitBreaker("search")
+with breaker.ask():          # raises CircuitOpenError while the tool is left alone
+    result = search(query)   # an exception is a failure, a cancellation is neither
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from threading import Lock
+
+from agent_plugins.breakers.circuits import (
+    BreakerRules,
+    CircuitState,
+    CircuitStatus,
+    Health,
+    SharedCircuits,
+    SharedView,
+)
+from agent_plugins.breakers.permits import Counts, Permit
+from mcp_memory_server import UnavailableError
+
+LOOK_AGAIN_SECONDS = 1.0
+"""While another worker probes, so often it is asked whether that came to an end nobody told of."""
+
+
+class CircuitBreaker:
+    """Closed, open after a threshold of failures in a row, half-open after a rest: then one call at a time probes.
+
+    Safe to use from any number of threads and event loops: nothing here waits, but for a moment where workers share the
+    circuit, and then only when a probe is due. A probe that is abandoned frees its slot at once, one that hangs when
+    its time is over. The result of a call that began before the circuit last changed is counted, and changes nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rules: BreakerRules | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        shared: SharedCircuits | None = None,
+    ) -> None:
+        self.name = name
+        self.rules = rules or BreakerRules()
+        self._monotonic = monotonic
+        self._shared = shared
+        self._lock = Lock()
+        self._state = CircuitState.CLOSED
+        self._era = 0  # raised whenever the circuit changes, so that results from before are recognised
+        self._row = 0
+        self._until = 0.0  # of the rest while open, of the probe's time while half-open
+        self._probing = False
+        self._counts = Counts()
+        if shared is not None:
+            shared.follow(name, self.adopt)
+
+    def ask(self) -> Permit:
+        """Return a permit that says whether the tool may be called; whoever got one says how the call went."""
+        with self._lock:
+            now = self._monotonic()
+            if self._state is CircuitState.CLOSED:
+                return self._allowed(now)
+            if now < self._until:
+                return self._refused(self._until - now)
+            self._begin_probe(now)
+            era = self._era
+            if self._shared is None:
+                return self._allowed(now, is_probe=True)
+        return self._claim(self._shared, era, now)
+
+    async def ask_async(self) -> Permit:
+        """Ask without ever holding the event loop up, also where workers share the circuit and a probe is due."""
+        if self._shared is None or not self._probe_is_due():
+            return self.ask()
+        asking = asyncio.get_running_loop().run_in_executor(None, self.ask)
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            asking.add_done_callback(lambda asked: asked.result().abandoned())
+            raise
+
+    def status(self) -> CircuitStatus:
+        """Return how the circuit stands, and what was counted."""
+        with self._lock:
+            counts = self._counts
+            waiting = self._state is not CircuitState.CLOSED
+            return CircuitStatus(
+                name=self.name,
+                state=self._state,
+                health=self._health(),
+                failures_in_a_row=self._row,
+                threshold=self.rules.threshold,
+                retry_after=max(self._until - self._monotonic(), 0.0) if waiting else 0.0,
+                calls=counts.calls,
+                failures=counts.failures,
+                timeouts=counts.timeouts,
+                refused=counts.refused,
+                abandoned=counts.abandoned,
+                hung_probes=counts.hung_probes,
+                opened=counts.opened,
+                average_latency=counts.average_latency(),
+            )
+
+    def adopt(self, view: SharedView) -> None:
+        """Take over how the circuit stands for all workers."""
+        with self._lock:
+            self._adopt(view, self._monotonic())
+
+    def finish(self, permit: Permit, *, failed: bool, timeout: bool) -> None:
+        """Count how a call went, and change the circuit if that is due. Permits call this, once each."""
+        with self._lock:
+            now = self._monotonic()
+            self._counts.count(now - permit.started, failed=failed, timeout=timeout)
+            if permit.era != self._era:
+                return
+            if not failed:
+                self._succeeded(permit)
+            else:
+                self._failed(permit, now)
+
+    def abandon(self, permit: Permit) -> None:
+        """Free what the permit holds: the call was cancelled, which says nothing about the tool."""
+        with self._lock:
+            self._counts.abandoned += 1
+            if permit.is_probe and permit.era == self._era:
+                self._probing, self._until = False, self._monotonic()
+                if self._shared is not None and permit.token is not None:
+                    self._shared.probe_abandoned(self.name, permit.token)
+
+    def _probe_is_due(self) -> bool:
+        with self._lock:
+            return self._state is not CircuitState.CLOSED and self._monotonic() >= self._until
+
+    def _claim(self, shared: SharedCircuits, era: int, now: float) -> Permit:
+        """Ask the other workers. Nobody else of this one does meanwhile: the slot is taken."""
+        try:
+            claim = shared.claim(self.name, self.rules.probe_timeout)
+        except UnavailableError:
+            claim = None  # each worker for itself: better ten probes than a tool that nobody tries again
+        with self._lock:
+            token = claim.token if claim else None
+            if self._era == era and (claim is None or token is not None):
+                return self._allowed(now, is_probe=True, token=token)
+            if self._era == era and claim is not None:
+                self._adopt(claim.view, self._monotonic())
+            elif token is not None:
+                shared.probe_abandoned(self.name, token)  # something newer was told meanwhile
+            if self._state is CircuitState.CLOSED:
+                return self._allowed(now)
+            return self._refused(max(self._until - self._monotonic(), 0.0))
+
+    def _allowed(self, now: float, *, is_probe: bool = False, token: int | None = None) -> Permit:
+        self._counts.calls += 1
+        return Permit(self, self._era, now, is_probe=is_probe, token=token)
+
+    def _refused(self, retry_after: float) -> Permit:
+        self._counts.refused += 1
+        reason = "it is being tried by another call" if self._state is CircuitState.HALF_OPEN else "it failed too often"
+        return Permit(self, self._era, 0.0, retry_after=retry_after, reason=reason)
+
+    def _begin_probe(self, now: float) -> None:
+        self._counts.hung_probes += self._probing
+        self._change(CircuitState.HALF_OPEN, now + self.rules.probe_timeout)
+        self._probing = True
+
+    def _succeeded(self, permit: Permit) -> None:
+        self._row = 0
+        if permit.is_probe:
+            self._change(CircuitState.CLOSED)
+            if self._shared is not None and permit.token is not None:
+                self._shared.probe_succeeded(self.name, permit.token)
+
+    def _failed(self, permit: Permit, now: float) -> None:
+        self._row += 1
+        rest = self.rules.rest
+        if permit.is_probe:
+            self._change(CircuitState.OPEN, now + rest)
+            if self._shared is not None and permit.token is not None:
+                self._shared.probe_failed(self.name, permit.token, rest)
+        elif self._row >= self.rules.threshold:
+            self._change(CircuitState.OPEN, now + rest)
+            if self._shared is not None:
+                self._shared.opened(self.name, rest)
+
+    def _adopt(self, view: SharedView, now: float) -> None:
+        if view.state is CircuitState.CLOSED:
+            if self._state is not CircuitState.CLOSED:
+                self._row = 0
+                self._change(CircuitState.CLOSED)
+            return
+        remaining = view.remaining
+        if view.state is CircuitState.HALF_OPEN:
+            remaining = min(remaining, LOOK_AGAIN_SECONDS)
+        self._change(CircuitState.OPEN, now + remaining)
+
+    def _change(self, state: CircuitState, until: float = 0.0) -> None:
+        if state is CircuitState.OPEN and self._state is CircuitState.CLOSED:
+            self._counts.opened += 1
+        self._state, self._until, self._probing = state, until, False
+        self._era += 1
+
+    def _health(self) -> Health:
+        if self._state is not CircuitState.CLOSED:
+            return Health.UNAVAILABLE
+        return Health.DEGRADED if 2 * self._row >= self.rules.threshold else Health.HEALTHY

@@ -1,0 +1,125 @@
+"""Invocations: calls of tools that are under way, and what became of the last ones."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from threading import Lock
+from typing import Any
+from uuid import uuid4
+
+from agent_plugins.breakers.permits import Permit
+
+REMEMBERED = 100
+"""So many calls that have ended can still be looked up."""
+
+
+class Outcome(StrEnum):
+    """What became of a call."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    ABANDONED = "abandoned"
+
+
+@dataclass
+class Invocation:
+    """One call of a tool. Whoever began it says once how it went; later words are void."""
+
+    id: str
+    tool: str
+    timeout: float | None
+    started: float
+    permit: Permit = field(repr=False)
+    told: "Callable[[Invocation], None]" = field(repr=False)
+    agent: str | None = None
+    outcome: Outcome = Outcome.RUNNING
+    result: Any = field(default=None, repr=False)
+    error: str | None = None
+    seconds: float | None = None
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether this call tries a tool that failed before."""
+        return self.permit.is_probe
+
+    def succeeded(self, result: Any = None) -> None:
+        """Tell that the tool answered."""
+        self._end(Outcome.SUCCEEDED, result=result)
+
+    def failed(self, error: str, result: Any = None) -> None:
+        """Tell that the tool failed, in a few words that hold no secret."""
+        self._end(Outcome.FAILED, error=error, result=result)
+
+    def timed_out(self) -> None:
+        """Tell that the tool did not answer in time."""
+        self._end(Outcome.TIMED_OUT, error="it did not answer in time")
+
+    def abandoned(self) -> None:
+        """Tell that the call was cancelled, which says nothing about the tool."""
+        self._end(Outcome.ABANDONED)
+
+    def _end(self, outcome: Outcome, *, error: str | None = None, result: Any = None) -> None:
+        if self.outcome is not Outcome.RUNNING:
+            return
+        self.outcome, self.error, self.result = outcome, error, result
+        match outcome:
+            case Outcome.SUCCEEDED:
+                self.permit.succeeded()
+            case Outcome.ABANDONED:
+                self.permit.abandoned()
+            case _:
+                self.permit.failed(timeout=outcome is Outcome.TIMED_OUT)
+        self.told(self)
+
+
+class Invocations:
+    """The calls under way, and the last ones that ended. Safe to use from any thread."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._running: dict[str, Invocation] = {}
+        self._ended: deque[Invocation] = deque(maxlen=REMEMBERED)
+
+    def begin(self, tool: str, permit: Permit, timeout: float | None, agent: str | None) -> Invocation:
+        """Return a new call."""
+        begun = Invocation(uuid4().hex[:12], tool, timeout, self._monotonic(), permit, self._ended_now, agent)
+        with self._lock:
+            self._running[begun.id] = begun
+        return begun
+
+    def get(self, invocation_id: str) -> Invocation | None:
+        """Return a call under way, or one of the last that ended."""
+        with self._lock:
+            ended = {one.id: one for one in self._ended}
+            return self._running.get(invocation_id) or ended.get(invocation_id)
+
+    def running(self) -> list[Invocation]:
+        """Return the calls under way, the oldest first."""
+        with self._lock:
+            return list(self._running.values())
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return the calls under way as plain data. What tools answered is not in it: it belongs to a user."""
+        now = self._monotonic()
+        return [
+            {
+                "id": one.id,
+                "tool": one.tool,
+                "agent": one.agent,
+                "seconds": round(now - one.started, 3),
+                "timeout": one.timeout,
+                "overdue": one.timeout is not None and now - one.started > one.timeout,
+                "probe": one.is_probe,
+            }
+            for one in self.running()
+        ]
+
+    def _ended_now(self, invocation: Invocation) -> None:
+        invocation.seconds = self._monotonic() - invocation.started
+        with self._lock:
+            self._running.pop(invocation.id, None)
+            self._ended.append(invocation)

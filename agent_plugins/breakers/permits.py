@@ -1,0 +1,125 @@
+"""Permits: what a breaker answers to a call that wants to begin, and how the call reports back."""
+
+import asyncio
+import concurrent.futures
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from agent_plugins.breakers.circuits import CircuitOpenError
+
+_NOT_THE_TOOL = (
+    asyncio.CancelledError,
+    concurrent.futures.CancelledError,
+    GeneratorExit,
+    KeyboardInterrupt,
+    SystemExit,
+)
+
+
+class Breaker(Protocol):
+    """Who gives out permits, and is told how the calls went."""
+
+    name: str
+
+    def finish(self, permit: "Permit", *, failed: bool, timeout: bool) -> None:
+        """Count how the call of this permit went."""
+        ...
+
+    def abandon(self, permit: "Permit") -> None:
+        """Free what the permit holds."""
+        ...
+
+
+class Permit:
+    """Whether a call may begin. Whoever makes it says once how it went; later words are void.
+
+    As a context manager it says so by itself: an exception is a failure, a TimeoutError a timeout, and a cancellation
+    neither. Entering a refused one raises CircuitOpenError.
+    """
+
+    __slots__ = ("_breaker", "_reported", "allowed", "era", "is_probe", "reason", "retry_after", "started", "token")
+
+    def __init__(
+        self,
+        breaker: Breaker,
+        era: int,
+        started: float,
+        *,
+        is_probe: bool = False,
+        token: int | None = None,
+        retry_after: float = 0.0,
+        reason: str = "",
+    ) -> None:
+        self._breaker = breaker
+        self.era = era
+        self.started = started
+        self.is_probe = is_probe
+        self.token = token
+        self.retry_after = retry_after
+        self.reason = reason
+        self.allowed = not reason
+        # Taking the only element of a list is atomic: of two threads that report, one is heard.
+        self._reported = [None] if self.allowed else []
+
+    def succeeded(self) -> None:
+        """Tell that the call went well."""
+        if self._is_first_word():
+            self._breaker.finish(self, failed=False, timeout=False)
+
+    def failed(self, *, timeout: bool = False) -> None:
+        """Tell that the tool failed, or did not answer in time."""
+        if self._is_first_word():
+            self._breaker.finish(self, failed=True, timeout=timeout)
+
+    def abandoned(self) -> None:
+        """Tell that the call was cancelled. It counts for nothing, and another one may take its place."""
+        if self._is_first_word():
+            self._breaker.abandon(self)
+
+    def __enter__(self) -> Self:
+        if not self.allowed:
+            message = f"{self._breaker.name} is not called: {self.reason}. Try again in {self.retry_after:.1f} s"
+            raise CircuitOpenError(message, self.retry_after)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None:
+            self.succeeded()
+        elif isinstance(error, _NOT_THE_TOOL):
+            self.abandoned()
+        else:
+            self.failed(timeout=isinstance(error, TimeoutError))
+
+    def _is_first_word(self) -> bool:
+        try:
+            self._reported.pop()
+        except IndexError:
+            return False
+        return True
+
+
+@dataclass
+class Counts:
+    """What a breaker counts. Timeouts are failures too; a hung probe is one that was given up on."""
+
+    calls: int = 0
+    failures: int = 0
+    timeouts: int = 0
+    refused: int = 0
+    abandoned: int = 0
+    hung_probes: int = 0
+    opened: int = 0
+    finished: int = 0
+    seconds: float = 0.0
+
+    def count(self, seconds: float, *, failed: bool, timeout: bool) -> None:
+        """Count a call that has ended."""
+        self.finished += 1
+        self.seconds += seconds
+        self.failures += failed
+        self.timeouts += failed and timeout
+
+    def average_latency(self) -> float | None:
+        """Return how many seconds a call took, None if none has ended."""
+        return self.seconds / self.finished if self.finished else None

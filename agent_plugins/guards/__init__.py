@@ -1,0 +1,1 @@
+"""Guards against runaway agents and deadlocks."""

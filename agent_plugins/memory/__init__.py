@@ -1,0 +1,1 @@
+"""The memory as agents use it, whatever their framework."""

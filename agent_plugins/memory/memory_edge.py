@@ -1,0 +1,43 @@
+"""The edge between agents and their memory: every call of it ends in time, and only errors that say so get past it."""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from agent_plugins.memory.shared_memory import SharedMemory
+from mcp_memory_server import Memory, MemoryServerError, UnavailableError
+
+R = TypeVar("R")
+
+logger = logging.getLogger(__name__)
+
+
+async def within(seconds: float, shared: SharedMemory, work: Callable[[Memory], Awaitable[R]]) -> R:
+    """Run the work with the memory, opened if need be, within so many seconds.
+
+    Raises:
+        UnavailableError: It could not be opened, did not answer in time, or failed in a way that nobody foresaw.
+        MemoryServerError: What the work itself raised.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await work(await _opened(shared))
+    except TimeoutError as error:
+        raise UnavailableError("the memory did not answer in time") from error
+    except MemoryServerError:
+        raise
+    except Exception as error:
+        # A bug in the memory must not end an agent. Without the exception's text, which may quote a memory or a secret.
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        logger.error("the memory failed with %s\n%s", type(error).__name__, frames)  # noqa: TRY400
+        raise UnavailableError(f"an internal error of the memory ({type(error).__name__})") from error
+
+
+async def _opened(shared: SharedMemory) -> Memory:
+    try:
+        return await shared.get()
+    except MemoryServerError as error:
+        # Why is for the log, where the operator reads it, and not for a model. It is tried again later.
+        raise UnavailableError("the memory could not be opened") from error

@@ -1,0 +1,1 @@
+"""The state that the agents of a session share."""

@@ -1,0 +1,30 @@
+"""One budget of tokens for the shared state and the memory: what one does not need, the other gets."""
+
+from collections.abc import Callable
+
+from agent_plugins.state.state_coordinator import StateCoordinator
+from mcp_memory_server import InvalidRequestError, count_tokens
+
+STATE_SHARE = 3
+"""The state gets at most the third part: it says where things stand, the memory says what is known."""
+LEAST_FOR_MEMORY = 50
+"""Below that, a page of memory says nothing; `memory.context` refuses it."""
+
+
+def split_budget(
+    coordinator: StateCoordinator,
+    max_tokens: int,
+    *,
+    agent: str | None = None,
+    count: Callable[[str], int] = count_tokens,
+) -> tuple[str, int]:
+    """Return the state as an agent reads it, and how many tokens that leaves for the memory.
+
+    Raises:
+        InvalidRequestError: The budget has no room for both.
+    """
+    if max_tokens < LEAST_FOR_MEMORY:
+        raise InvalidRequestError(f"state and memory need at least {LEAST_FOR_MEMORY} tokens, got {max_tokens}")
+    most = min(max_tokens // STATE_SHARE, max_tokens - LEAST_FOR_MEMORY)
+    text = coordinator.to_agent_context(most, agent=agent)
+    return text, max_tokens - (count(text) if text else 0)

@@ -1,0 +1,1 @@
+"""The item table through a DAX cluster."""

@@ -1,0 +1,136 @@
+"""The hand-off: how a new conversation is told of the ones before it, in few words however many there were."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from mcp_memory_server.domain.context.page import ContextPage
+from mcp_memory_server.domain.kernel.text import one_line, shortened
+from mcp_memory_server.domain.language.mentions import is_stale
+from mcp_memory_server.domain.recall.answers import SMALLEST_BUDGET, reply_text
+from mcp_memory_server.domain.summaries.summary import Level, Summary, open_questions
+
+MOST_TOKENS = 360
+"""Of a page that has more to tell; of a small page it is its share."""
+SHARE = 0.45
+MOST_OPEN = 4
+LONGEST_LINE = 220
+_LEVELS = (Level.SESSION, Level.WEEK, Level.MONTH)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that held until a moment, and what holds instead."""
+
+    earlier: str
+    current: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class HandOff:
+    """The summaries of a user, newest first, without what no longer holds."""
+
+    summaries: Sequence[Summary] = ()
+
+    def last_said(self, session_id: str | None, now: datetime) -> datetime | None:
+        """Return until when the last conversation went that is told of, None if there is none."""
+        return max((one.until for one in self._told_to(session_id, now)), default=None)
+
+    def told(self, session_id: str | None, now: datetime, count: Callable[[str], int], room: int) -> str:
+        """Return the section of a page, in so many tokens; "" if there is nothing to tell.
+
+        The running session is not told of itself.
+        """
+        lines: list[str] = []
+        for line in _lines(self._told_to(session_id, now), now):
+            cost = count(line) + 1
+            if cost > room:
+                break
+            lines.append(line)
+            room -= cost
+        return "\n".join(lines) if len(lines) > 1 else ""
+
+    def _told_to(self, session_id: str | None, now: datetime) -> list[Summary]:
+        living = (one for one in self.summaries if one.expires_at is None or now < one.expires_at)
+        return [one for one in living if one.level is not Level.SESSION or one.id != session_id]
+
+
+def handed_over(
+    handoff: HandOff,
+    session_id: str | None,
+    now: datetime,
+    count: Callable[[str], int],
+    max_tokens: int,
+    urgent: int,
+    write: Callable[[str], ContextPage],
+) -> ContextPage:
+    """Return the page with the hand-off, which has its share of the budget, and no more than what is urgent leaves."""
+    room = min(MOST_TOKENS, int(max_tokens * SHARE), max_tokens - urgent)
+    while room > 0:
+        section = handoff.told(session_id, now, count, room)
+        if section and max_tokens - count(reply_text({"": section})) >= SMALLEST_BUDGET:
+            page = write(section)
+            if count(reply_text(page.to_reply())) <= max_tokens:
+                return page
+        room = room // 2 if section else 0
+    return write("")
+
+
+def without_changes(summary: Summary, changes: Sequence[Change]) -> Summary:
+    """Return the summary without sentences that say what has changed since it was made, or while it was."""
+    earlier = [change for change in changes if summary.since <= change.at]
+
+    def holds(sentence: str) -> bool:
+        return not any(is_stale(sentence, change.earlier, change.current) for change in earlier)
+
+    return replace(
+        summary,
+        discussed=tuple(filter(holds, summary.discussed)),
+        preferences=tuple(filter(holds, summary.preferences)),
+        topics={topic: times for topic, times in summary.topics.items() if holds(topic)},
+    )
+
+
+def _lines(summaries: Sequence[Summary], now: datetime) -> Iterator[str]:
+    """Yield what is worth telling, the most useful first: the last conversation, what is open, then further back."""
+    ordered = sorted(summaries, key=lambda one: one.until, reverse=True)
+    last = next((one for one in ordered if one.level is Level.SESSION), None)
+    if last is not None:
+        turns = f", {last.turn_count} turns" if last.turn_count else ""
+        yield f"## Last conversation ({_ago(last.until, now)}{turns})"
+        yield from (_line(sentence) for sentence in last.discussed)
+    questions = open_questions(list(ordered))[:MOST_OPEN]
+    if questions:
+        yield "## Still open"
+        yield from (_line(question) for question in questions)
+    older = [one for one in ordered if one is not last and one.level in _LEVELS]
+    profile = next((one for one in ordered if one.level is Level.PROFILE), None)
+    if older or profile is not None:
+        yield "## Earlier conversations"
+    if profile is not None and profile.topics:
+        about = ", ".join(list(profile.topics)[:6])
+        yield _line(f"since {profile.since:%Y-%m}: {profile.session_count} conversations, mostly about {about}")
+    yield from (_line(_brief(one)) for one in older if one.discussed or one.topics)
+
+
+def _brief(summary: Summary) -> str:
+    about = ", ".join(list(summary.topics)[:5])
+    match summary.level:
+        case Level.SESSION:
+            # How it began says what it was about, how it ended what came of it.
+            said = dict.fromkeys((*summary.discussed[:1], *summary.discussed[-1:]))
+            return f"{summary.until:%Y-%m-%d}: {' '.join(said) or about}"
+        case _:
+            name = "week" if summary.level is Level.WEEK else "month"
+            return f"{name} {summary.id}, {summary.session_count} conversations: {about}"
+
+
+def _line(text: str) -> str:
+    return f"- {shortened(one_line(text), LONGEST_LINE)}"
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    days = (now.date() - moment.date()) // timedelta(days=1)
+    when = "today" if days <= 0 else "yesterday" if days == 1 else f"{days} days ago"
+    return f"{moment:%Y-%m-%d}, {when}"

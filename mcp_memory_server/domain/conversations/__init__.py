@@ -1,0 +1,1 @@
+"""Conversations: chats, transcripts, the tool log, the importance of turns."""

@@ -1,0 +1,1 @@
+"""Facts, preferences and notes: what is known about a user, and when it holds."""

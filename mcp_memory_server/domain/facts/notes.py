@@ -1,0 +1,39 @@
+"""Notes: feedback that the user gave, and patterns in how the user behaves. They fade, and then they are gone."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from mcp_memory_server.domain.kernel.text import checked_text
+
+MAX_NOTE_BYTES = 4 * 1024
+
+
+class NoteKind(StrEnum):
+    """What a note is about, which decides how long it lives."""
+
+    FEEDBACK = "feedback"
+    PATTERN = "pattern"
+
+
+LIFE = {NoteKind.FEEDBACK: timedelta(days=180), NoteKind.PATTERN: timedelta(days=30)}
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something observed about the user that is not a fact: it is dated, and it expires."""
+
+    id: str
+    kind: NoteKind
+    text: str
+    noted_at: datetime
+    expires_at: datetime
+    session_id: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", checked_text("note", self.text, MAX_NOTE_BYTES))
+
+
+def expiry(kind: NoteKind, now: datetime) -> datetime:
+    """Return when a note of this kind, made now, is gone."""
+    return (now + LIFE[kind]).replace(microsecond=0)

@@ -1,0 +1,54 @@
+"""Fragments: what is saved without a subject ("Lives in Rome"), as a bare value ("Rome"), or about "the user".
+
+A memory is about one person, who is called by name in one fact and "the user" in the next.
+"""
+
+import re
+
+from mcp_memory_server.domain.facts.supersession.reading import VERBS, Reading
+
+LONGEST_VALUE = 4
+"""A bare value has at most so many words."""
+SUBJECT = "User"
+"""A sentence without a subject is about the user."""
+
+_WITH_ONE_VALUE = (
+    "employer company workplace occupation profession city residence hometown name birthday age height weight gender "
+    "arbeitgeber beruf wohnort stadt geburtstag alter größe gewicht empleador profesión ciudad nombre cumpleaños edad "
+    "employeur métier ville nom anniversaire âge"
+)
+BARE_VALUES = frozenset(_WITH_ONE_VALUE.split())
+"""Topics under which a bare value is the only one. Other single-valued ones may list several: languages, numbers."""
+
+_ABOUT_THE_USER = frozenset(
+    ["about", "career", "home", "identity", "job", "location", "me", "personal", "profile", "user", "work"]
+)
+"""Topics that are about the user begin with one of these, or are the name of the value alone."""
+_USER = re.compile(r"(?:the )?user\b", re.IGNORECASE)
+_NAME = re.compile(r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?(?= [a-zß-ÿ])")  # noqa: RUF001
+
+
+def about_the_user(one: str, other: str, topic: str) -> tuple[str, str]:
+    """Return the texts with "User" for a name, if only one of them has a name and the topic is about the user."""
+    place, _, leaf = topic.strip().lower().rpartition("/")
+    if leaf not in BARE_VALUES or (place and place.partition("/")[0] not in _ABOUT_THE_USER):
+        return one, other
+    if bool(_USER.match(one)) == bool(_USER.match(other)):
+        return one, other
+    return tuple(text if _USER.match(text) else _NAME.sub(SUBJECT, text, count=1) for text in (one, other))  # type: ignore[return-value]
+
+
+def with_subject(text: str, reading: Reading) -> str:
+    """Return the text with a subject if it begins with a verb."""
+    if not reading.pieces or reading.pieces[0].tag not in VERBS:
+        return text
+    return f"{SUBJECT} {text[:1].lower()}{text[1:]}"
+
+
+def is_another_value(new: Reading, old: Reading, leaf: str) -> bool:
+    """Tell whether both are bare values of what the topic says has one."""
+    return leaf in BARE_VALUES and all(_is_bare(one) for one in (new, old))
+
+
+def _is_bare(reading: Reading) -> bool:
+    return len(reading.pieces) <= LONGEST_VALUE and not any(piece.tag in VERBS for piece in reading.pieces)

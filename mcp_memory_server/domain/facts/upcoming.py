@@ -1,0 +1,92 @@
+"""What is coming up: the days that a fact names or was given, as far as they are near."""
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from mcp_memory_server.domain.facts.birthdays import next_birthday
+from mcp_memory_server.domain.facts.dates import dates_in
+from mcp_memory_server.domain.facts.fact import Fact, Permanence, Standing
+
+LOOKED_AHEAD = timedelta(weeks=6)
+REMINDED_FOR = timedelta(days=7)
+"""A reminder whose day has come is shown for so long after it."""
+
+# Every date that is understood has a year in four digits. Looking for dates is slow, and most texts have none.
+_MAY_NAME_A_DAY = re.compile(r"(?<!\d)\d{4}(?!\d)")
+
+
+@dataclass(frozen=True)
+class Due:
+    """A day that is near, and in words what is then."""
+
+    day: date
+    label: str
+
+
+def days_of(fact: Fact) -> tuple[date, ...]:
+    """Return the days that may be worth telling of beforehand: each is looked at again when it is near."""
+    given = [day for day in (fact.remind_on, fact.until, fact.since) if day is not None]
+    named = dates_in(fact.text) if _MAY_NAME_A_DAY.search(fact.text) else []
+    return tuple(dict.fromkeys([*given, *(named if len(named) == 1 else [])]))
+
+
+def days_near(fact: Fact, today: date) -> tuple[date, ...]:
+    """Return the days to look at again, with the next birthday, which depends on the day of asking."""
+    birthday = next_birthday(fact.text, today)
+    return days_of(fact) if birthday is None else tuple(dict.fromkeys([*days_of(fact), birthday]))
+
+
+def end_of(fact: Fact) -> datetime | None:
+    """Return when the fact is over by itself, without looking for dates where none can be."""
+    may_end = fact.until is not None or fact.permanence is Permanence.TRANSIENT
+    return fact.over_from if may_end or _MAY_NAME_A_DAY.search(fact.text) else None
+
+
+def due(fact: Fact, now: datetime) -> Due | None:
+    """Return what of the fact comes up in the next weeks, None if nothing does.
+
+    A reminder is due from its day on, for a week, even if the day that it is about has passed.
+    """
+    today = now.date()
+    if fact.standing is not Standing.CURRENT:
+        return None
+    if fact.remind_on is not None and today - REMINDED_FOR <= fact.remind_on <= today + LOOKED_AHEAD:
+        return Due(fact.remind_on, f"{_due(fact.remind_on, today)}")
+    if fact.is_over(now):
+        return None
+    near = [day for day in days_of(fact) if day != fact.remind_on and today <= day <= today + LOOKED_AHEAD]
+    if not near:
+        return _birthday(fact, today)
+    day = min(near)
+    what = "until " if day == fact.until else "from " if day == fact.since else ""
+    return Due(day, f"{what}{day.isoformat()}, {in_days(day, today)}")
+
+
+def _birthday(fact: Fact, today: date) -> Due | None:
+    day = next_birthday(fact.text, today)
+    if day is None or day > today + LOOKED_AHEAD:
+        return None
+    return Due(day, f"birthday {day.isoformat()}, {in_days(day, today)}")
+
+
+def in_days(day: date, today: date) -> str:
+    """Return how far away a day is, in words."""
+    days = (day - today).days
+    match days:
+        case 0:
+            return "today"
+        case 1:
+            return "tomorrow"
+        case -1:
+            return "yesterday"
+        case _:
+            return f"in {days} days" if days > 0 else f"{-days} days ago"
+
+
+def _due(day: date, today: date) -> str:
+    if day == today:
+        return "reminder: due today"
+    if day < today:
+        return f"reminder: due since {'yesterday' if (today - day).days == 1 else day.isoformat()}"
+    return f"reminder: {day.isoformat()}, {in_days(day, today)}"

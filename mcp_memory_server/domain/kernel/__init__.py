@@ -1,0 +1,1 @@
+"""Types and rules that every subject uses: owners, items of the table, ids, text, vectors, secrets."""

@@ -1,0 +1,1 @@
+"""How people write: words, sentences, dates and set phrases in the supported languages."""

@@ -1,0 +1,48 @@
+"""Turns as memories: what was said in a conversation, found and told like everything else that is known."""
+
+import hashlib
+import re
+from collections.abc import Collection
+from datetime import datetime
+
+from mcp_memory_server.domain.kernel.text import fingerprint, short_id
+from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory
+from mcp_memory_server.domain.sessions.turns import Turn
+
+TURN_ID_PREFIX = "t-"
+
+_END_OF_SENTENCE = re.compile(r"(?<=[.!?。！？\n])\s*")  # noqa: RUF001 - also the full stops of other scripts
+
+
+def turn_memory_id(session_id: str, turn_id: str) -> str:
+    """Return the id under which a turn is told: short, because every reader pays for it."""
+    return TURN_ID_PREFIX + short_id(hashlib.sha256(f"{turn_id} {session_id}".encode()).digest())
+
+
+def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vectors: Vectors = NO_VECTORS) -> StoredMemory:
+    """Return the turn as a memory."""
+    at = turn.at
+    return StoredMemory(
+        id=turn_memory_id(session_id, turn.id),
+        kind=Kind.TURN,
+        text=turn.content,
+        topic=None,
+        since=at,
+        said_at=at,
+        expires_at=expires_at,
+        support=1,
+        speaker=turn.speaker or turn.role.value,
+        session_id=session_id,
+        origin=turn.source_id,
+        importance=turn.importance,
+        vectors=vectors,
+    )
+
+
+def is_withheld(memory: StoredMemory, forgotten: Collection[str]) -> bool:
+    """Tell whether what was said, or a sentence of it, was to be forgotten. Conversations keep it; recall does not."""
+    if not forgotten:
+        return False
+    sentences = [memory.text, *_END_OF_SENTENCE.split(memory.text)]
+    return memory.id in forgotten or any(fingerprint(sentence) in forgotten for sentence in sentences if sentence)

@@ -1,0 +1,1 @@
+"""Running sessions: turns, limits, counters, partitions of hot sessions."""

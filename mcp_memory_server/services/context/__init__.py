@@ -1,0 +1,1 @@
+"""Write the page that a conversation starts with."""

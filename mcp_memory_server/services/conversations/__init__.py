@@ -1,0 +1,1 @@
+"""Append, load, page and end conversations; chats and the tool log."""

@@ -1,0 +1,1 @@
+"""Learn, end, list and look back at facts, preferences and notes."""

@@ -1,0 +1,1 @@
+"""What every service uses: workers, retries, embeddings, the snapshot of a user, spending."""

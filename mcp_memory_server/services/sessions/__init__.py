@@ -1,0 +1,1 @@
+"""Store and cache the turns and the shared state of running sessions."""

@@ -1,0 +1,267 @@
+"""Delivery: what was acknowledged before the table had it gets there, and what nobody waits for gets done."""
+
+import asyncio
+import itertools
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Lock
+
+from mcp_memory_server.concurrency.background_worker import BackgroundWorker
+from mcp_memory_server.domain.kernel.log_labels import log_label
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, DeadLetter, QueuedTurn
+from mcp_memory_server.errors import (
+    CacheUnavailableError,
+    ConfigurationError,
+    MemoryServerError,
+    TooLargeError,
+    UnavailableError,
+)
+from mcp_memory_server.ports.dead_letters import DeadLetters
+from mcp_memory_server.ports.measures import DEAD_LETTERS, OUTBOX_LAG, OUTBOX_TURNS, WRITE_TO_RECALLABLE
+from mcp_memory_server.services.sessions.session_stores import SessionStores
+from mcp_memory_server.services.sessions.turn_sequencer import RECENT, PendingTurn, TurnSequencer
+
+CLAIMED_AT_ONCE = 100
+SESSIONS_AT_ONCE = 16
+LEASE = timedelta(seconds=30)
+MOST_ATTEMPTS = 20
+"""With the pauses below that is a quarter of an hour without a table."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 60.0
+IDLE_SECONDS = 5.0
+"""How long a dead process's turns may wait, beyond its lease, before another one looks for them."""
+PROBE_SECONDS = 1.0
+DRAIN_SECONDS = 10.0
+LAST_SECONDS = 2.0
+UNDELIVERABLE_PAUSE = timedelta(hours=1)
+
+_PROBED = Scope("probe", "probe")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Round:
+    """What a round came to."""
+
+    delivered: int = 0
+    put_off: int = 0
+
+
+class OutboxWorker:
+    """Delivers queued turns to the table, writes counters and watches the session memory, in the background.
+
+    Used from any thread and any event loop.
+    """
+
+    def __init__(
+        self,
+        stores: SessionStores,
+        sequencer: TurnSequencer,
+        dead_letters: DeadLetters | None,
+        *,
+        owner: str,
+    ) -> None:
+        self._stores = stores
+        self._sequencer = sequencer
+        self._dead_letters = dead_letters
+        self._owner = owner
+        self._worker = BackgroundWorker("memory-outbox", self._round, self._finish)
+        self._lock = Lock()
+        self._held: Counter[Scope] = Counter()
+        self._close_by = 0.0
+
+    def holds(self, scope: Scope) -> bool:
+        """Tell whether this process queued turns of the session that are not delivered yet: later ones follow them."""
+        return self._held[scope] > 0
+
+    async def queue(self, queued: QueuedTurn, *, is_there: bool) -> None:
+        """Queue a turn, unless placing it did that, and see to it that it gets to the table.
+
+        Raises:
+            UnavailableError: It could not be queued.
+        """
+        if self._stores.outbox is None:
+            raise UnavailableError("the table did not take the turn in time, and there is no outbox; repeat the call")
+        if not is_there:
+            await self._stores.outbox.add(queued)
+        with self._lock:
+            self._held[queued.scope] += 1
+        self.wake()
+
+    def wake(self) -> None:
+        """There is something to do."""
+        self._worker.wake()
+
+    async def close(self, within: timedelta = timedelta(seconds=DRAIN_SECONDS)) -> None:
+        """Deliver what waits, as far as that goes in time. What does not stays in the outbox for the next one."""
+        # Cancelling this is harmless: what was acknowledged is durable already.
+        self._close_by = time.monotonic() + within.total_seconds()
+        await self._worker.close(within.total_seconds() + LAST_SECONDS, round_within=within.total_seconds())
+
+    async def _round(self) -> float:
+        """Do everything that is due, and return for how many seconds there is nothing more."""
+        await self._see_to_copies()
+        came_to = await self._bring_some()
+        await self._count()
+        await self._look_at_what_waits()
+        if came_to.delivered:
+            return 0.0
+        if came_to.put_off:
+            return FIRST_PAUSE
+        return PROBE_SECONDS if self._stores.trust.is_disconnected or self._stores.stored.uncounted() else IDLE_SECONDS
+
+    async def _finish(self) -> None:
+        """Deliver what this process queued, as far as that goes in time, and leave nothing of it behind."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, self._close_by - time.monotonic())):
+                await self._drain()
+        with suppress(TimeoutError, UnavailableError):
+            async with asyncio.timeout(LAST_SECONDS):
+                if self._stores.outbox is not None:
+                    await self._stores.outbox.release(self._owner)
+                await self._count(all_of_them=True)
+                if self._stores.trust.is_disconnected:  # from now on it writes nothing past the copies
+                    await self._stores.trust.reconnect()
+
+    async def _drain(self) -> None:
+        while True:
+            came_to = await self._bring_some()
+            await self._look_at_what_waits()
+            if not came_to.delivered:
+                if not self._held:
+                    return
+                await asyncio.sleep(FIRST_PAUSE)
+
+    async def _see_to_copies(self) -> None:
+        """While this process is away: find out whether the session memory is back, and tell everybody."""
+        copies, trust = self._stores.copies, self._stores.trust
+        if copies is None or not trust.is_disconnected:
+            return
+        with suppress(UnavailableError):  # next time, then
+            try:
+                await copies.read_state(_PROBED)
+            except CacheUnavailableError:
+                await trust.heartbeat()
+            else:
+                await trust.reconnect()
+
+    async def _count(self, *, all_of_them: bool = False) -> None:
+        try:
+            await self._stores.stored.write_counts(all_of_them=all_of_them)
+        except MemoryServerError as error:
+            logger.warning("counters of conversations are not written yet: %s", error)
+
+    async def _look_at_what_waits(self) -> None:
+        outbox, metrics = self._stores.outbox, self._stores.metrics
+        if outbox is None:
+            return
+        with suppress(UnavailableError):
+            waiting = await outbox.length()
+            lag = timedelta(0) if waiting.oldest is None else self._stores.now() - waiting.oldest
+            metrics.record(OUTBOX_TURNS, waiting.turns)
+            metrics.record(OUTBOX_LAG, max(0.0, lag / timedelta(milliseconds=1)))
+            if not waiting.turns:  # another process may have delivered what this one queued
+                self._held.clear()
+
+    async def _bring_some(self) -> _Round:
+        outbox = self._stores.outbox
+        if outbox is None or (self._stores.trust.is_disconnected and not self._stores.trust.may_bypass_cache()):
+            return _Round()
+        try:
+            claimed = await outbox.claim(self._owner, lease=LEASE, most=CLAIMED_AT_ONCE)
+        except UnavailableError as error:
+            logger.warning("the outbox could not be read: %s", error)
+            return _Round(put_off=1)
+        in_order = sorted(claimed, key=lambda one: _owner_of(one.queued.scope))  # stable: a session's stay in order
+        sessions = [list(some) for _, some in itertools.groupby(in_order, key=lambda one: one.queued.scope)]
+        limit = asyncio.Semaphore(SESSIONS_AT_ONCE)
+
+        async def bring(turns: Sequence[ClaimedTurn]) -> _Round:
+            async with limit:
+                return await self._bring(turns)
+
+        rounds = await asyncio.gather(*(bring(turns) for turns in sessions))
+        return _Round(sum(one.delivered for one in rounds), sum(one.put_off for one in rounds))
+
+    async def _bring(self, claimed: Sequence[ClaimedTurn]) -> _Round:
+        """Deliver turns of one session, one after the other, until one of them has to wait."""
+        scope, done = claimed[0].queued.scope, list[str]()
+        came_to = _Round()
+        try:
+            # A turn that was queued while the table could not be asked may be a repetition.
+            known = await self._stores.stored.recent(scope, RECENT)
+            for one in claimed:
+                if not await self._store(one, known):
+                    break
+                done.append(one.receipt)
+        except UnavailableError as error:
+            came_to = await self._put_off(claimed[len(done)], error)
+        await self._remove(scope, done)
+        return _Round(len(done), came_to.put_off)
+
+    async def _store(self, claimed: ClaimedTurn, known: Mapping[str, str]) -> bool:
+        """Write the turn and tell whether it is settled; if not, it is up to somebody else, or for later."""
+        queued = claimed.queued
+        if known.get(queued.operation_id, queued.turn.id) != queued.turn.id:
+            return True
+        try:
+            await self._stores.stored.put(queued.scope, queued.turn, queued.operation_id, again=True)
+        except UnavailableError:
+            raise
+        except MemoryServerError as error:
+            return await self._bury(claimed, error)
+        if not await self._sequencer.note(PendingTurn(queued.scope, queued.turn, queued.operation_id)):
+            return False
+        waited = self._stores.now() - queued.queued_at
+        self._stores.metrics.record(WRITE_TO_RECALLABLE, max(0.0, waited / timedelta(milliseconds=1)))
+        return True
+
+    async def _put_off(self, claimed: ClaimedTurn, error: UnavailableError) -> _Round:
+        outbox = self._stores.outbox
+        if claimed.attempts + 1 >= MOST_ATTEMPTS and await self._bury(claimed, error):
+            await self._remove(claimed.queued.scope, [claimed.receipt])
+        elif outbox is not None:
+            longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2**claimed.attempts)
+            pause = timedelta(seconds=random.uniform(longest / 2, longest))  # noqa: S311 - no secret depends on it
+            with suppress(UnavailableError):
+                await outbox.put_off(self._owner, claimed.receipt, pause)
+        return _Round(put_off=1)
+
+    async def _bury(self, claimed: ClaimedTurn, error: MemoryServerError) -> bool:
+        """Put the turn among the dead letters; tell whether it is there, so that it may leave the outbox."""
+        reason = f"{type(error).__name__}: {error}"
+        queued, label = claimed.queued, log_label(claimed.queued.scope)
+        logger.error(
+            "%s: operation %s cannot be stored and becomes a dead letter: %s", label, queued.operation_id, reason
+        )
+        self._stores.metrics.record(DEAD_LETTERS, 1)
+        try:
+            if self._dead_letters is not None:
+                await self._dead_letters.add(DeadLetter(queued, reason, self._stores.now()))
+                return True
+        except (UnavailableError, TooLargeError, ConfigurationError) as refused:
+            logger.error("%s: the dead letter stays in the outbox: %s", label, refused)  # noqa: TRY400 - it is not a bug
+        if self._stores.outbox is not None:
+            await self._stores.outbox.put_off(self._owner, claimed.receipt, UNDELIVERABLE_PAUSE)
+        return False
+
+    async def _remove(self, scope: Scope, receipts: Sequence[str]) -> None:
+        if not receipts or self._stores.outbox is None:
+            return
+        with suppress(UnavailableError):  # they are delivered again, which changes nothing
+            await self._stores.outbox.remove(self._owner, receipts)
+            with self._lock:
+                self._held[scope] = max(0, self._held[scope] - len(receipts))
+                if not self._held[scope]:
+                    del self._held[scope]
+
+
+def _owner_of(scope: Scope) -> tuple[str, str]:
+    return scope.user_id, scope.session_id or ""

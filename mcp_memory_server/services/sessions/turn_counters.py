@@ -1,0 +1,220 @@
+"""The counters of conversations: who wrote turns counts them later, many with one write. See `domain.counts`."""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from uuid import uuid4
+
+from mcp_memory_server.domain.kernel.items import Put, Update
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.counts import Amount, Counters, Line, Watermark, abandoned, not_counted
+from mcp_memory_server.domain.sessions.hot_sessions import MOST_PARTITIONS
+from mcp_memory_server.errors import ConflictError, UnavailableError
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.measures import SALTED_SESSIONS
+from mcp_memory_server.ports.metrics import Metrics
+from mcp_memory_server.schema.turn_records import (
+    AFTER_TURNS,
+    COUNTED,
+    ENDED_AT,
+    MARKS,
+    PARTITIONS,
+    TOKEN_COUNT,
+    TURN_COUNT,
+    TURNS,
+    counters_from,
+    line_from,
+    marks_body,
+    meta_key,
+    session_partition,
+    session_written,
+    turn_key,
+)
+from mcp_memory_server.services.kernel.retries import retry_on_conflict
+from mcp_memory_server.services.sessions.pending_counts import PendingCounts, Plan, Uncounted
+
+OPENED_WITHIN = 8
+"""How often it is tried to make a mark while others change the counters. Giving up makes them change even more."""
+FIRST_PAUSE_SECONDS = 0.005
+
+
+class TurnCounters:
+    """Changes the counters of sessions, each time only if they are as they were read."""
+
+    def __init__(
+        self, table: ItemTable, now: Callable[[], datetime], monotonic: Callable[[], float], metrics: Metrics
+    ) -> None:
+        self._table = table
+        self._now = now
+        self._monotonic = monotonic
+        self._metrics = metrics
+
+    async def read(self, scope: Scope) -> Counters:
+        """Return the counters as they are now."""
+        return counters_from(await self._table.get(meta_key(scope)))
+
+    async def count_with(self, scope: Scope, turn: Put, line: Line) -> None:
+        """Write a turn and count it at once.
+
+        Raises:
+            ConflictError: There is a turn already. Nothing was written.
+        """
+        count = session_written(scope, self._now(), add={TURN_COUNT: 1, TOKEN_COUNT: line.tokens})
+        await self._table.write([turn, count], operation_id=uuid4().hex)
+
+    async def open_with(self, scope: Scope, turn: Put, line: Line, writer: str, pending: PendingCounts) -> None:
+        """Write a turn, count it and make the writer's mark, all at once; the mark only if others leave time for it.
+
+        Raises:
+            ConflictError: There is a turn already. Nothing was written.
+        """
+        try:
+            is_open = await self._open_with(scope, turn, line, writer, pending)
+        except BaseException as error:
+            pending.has_not_opened(writer, perhaps=not isinstance(error, ConflictError))
+            raise
+        if not is_open:
+            pending.has_not_opened(writer, perhaps=False)
+
+    async def write(self, scope: Scope, pending: PendingCounts, *, last: bool) -> None:
+        """Count what is in this tally; with ``last``, take its mark away too."""
+        if not (pending.has_marks() and pending.begin_writing()):
+            return
+        try:
+            await self._settle_unknown_outcomes(scope, pending)
+            await retry_on_conflict(lambda: self._write(scope, pending, last=last))
+        finally:
+            pending.end_writing()
+        if pending.is_hot(self._monotonic()):
+            await self.split(scope, pending)
+
+    async def split(self, scope: Scope, pending: PendingCounts) -> None:
+        """Double the partitions, if the table takes that now."""
+        with suppress(UnavailableError):  # the turns go where they went before
+            await self.raise_partitions(scope, pending, pending.partitions * 2)
+
+    async def raise_partitions(self, scope: Scope, pending: PendingCounts, to: int) -> int:
+        """Make sure that there are so many partitions, as far as that goes, and return how many there are."""
+
+        async def attempt() -> Counters:
+            counters = await self.read(scope)
+            wanted = min(to, MOST_PARTITIONS)
+            if counters.partitions >= wanted:
+                return counters
+            raised = {PARTITIONS: wanted}
+            counters = await self._update(
+                session_written(scope, self._now(), set=raised, expected_version=counters.version)
+            )
+            self._metrics.record(SALTED_SESSIONS, 1)
+            return counters
+
+        counters = await retry_on_conflict(attempt)
+        pending.learn(counters)
+        return counters.partitions
+
+    async def end(self, scope: Scope, ended_at: datetime, operation_id: str) -> None:
+        """Note when the session was ended."""
+        ended = session_written(scope, self._now(), set={ENDED_AT: ended_at.isoformat()})
+        await self._table.update(ended, operation_id=operation_id)
+
+    async def _open_with(self, scope: Scope, turn: Put, line: Line, writer: str, pending: PendingCounts) -> bool:
+        """Tell whether the mark was made; the turn is written in any case."""
+        counters = pending.counters or await self.read(scope)
+        for attempt in range(OPENED_WITHIN):
+            now = self._now()
+            plan = pending.plan_to_open(writer, line, counters, now)
+            try:
+                await self._table.write([turn, _planned(scope, counters, plan, now)], operation_id=uuid4().hex)
+            except ConflictError:
+                if await self._table.get(turn.key) is not None:
+                    raise
+                longest = FIRST_PAUSE_SECONDS * 2**attempt
+                await asyncio.sleep(random.uniform(0, longest))  # noqa: S311 - no secret depends on it
+                counters = await self.read(scope)
+            else:
+                pending.has_opened(writer, plan.set[writer], plan.applied_to(counters))
+                return True
+        await self.count_with(scope, turn, line)
+        return False
+
+    async def _write(self, scope: Scope, pending: PendingCounts, *, last: bool) -> None:
+        counters = pending.counters or await self.read(scope)
+        if pending.misses_its_mark(counters):
+            counters = await self.read(scope)
+            await self._without_mark(scope, pending, counters)
+        now = self._now()
+        plan = pending.plan(counters, now, self._monotonic(), last=last)
+        if plan is None:
+            return
+        amount, gone = await self._left_behind(scope, counters, abandoned(counters, now, pending.writer))
+        plan = replace(plan, amount=plan.amount + amount, removed=plan.removed | gone)
+        try:
+            after = await self._update(_planned(scope, counters, plan, now))
+        except ConflictError:
+            pending.was_refused()
+            raise
+        except BaseException:
+            pending.got_no_answer()
+            raise
+        pending.has_written(plan, after, self._monotonic())
+
+    async def _without_mark(self, scope: Scope, pending: PendingCounts, counters: Counters) -> None:
+        """See to a tally whose mark is gone: only an erased session needs it again, for what was written since."""
+        if not pending.misses_its_mark(counters):
+            return
+        if pending.may_restore_its_mark(self._now()):
+            pending.keep_only(await self._still_there(scope, pending.uncounted()))
+        else:
+            pending.give_up_mark()
+
+    async def _still_there(self, scope: Scope, uncounted: Mapping[str, Uncounted]) -> set[str]:
+        keys = {turn_key(scope, turn_id, one.partition): turn_id for turn_id, one in uncounted.items()}
+        return {keys[key] for key in await self._table.get_many(keys)}
+
+    async def _settle_unknown_outcomes(self, scope: Scope, pending: PendingCounts) -> None:
+        moment = self._monotonic()
+        unknown_outcomes = pending.old_unknown_outcomes(moment)
+        keys = {turn_key(scope, turn_id, doubt.partition): turn_id for turn_id, doubt in unknown_outcomes.items()}
+        if not keys:
+            return
+        found = await self._table.get_many(keys)
+        for key, turn_id in keys.items():
+            line = line_from(found[key]) if key in found else None
+            if line is None or line.writer is None:
+                pending.is_settled(turn_id)
+            else:
+                pending.has_landed(
+                    turn_id, Uncounted(line.tokens, unknown_outcomes[turn_id].partition, moment), line.writer
+                )
+
+    async def _left_behind(
+        self, scope: Scope, counters: Counters, marks: Mapping[str, Watermark]
+    ) -> tuple[Amount, frozenset[str]]:
+        """Return what writers that are gone have not counted, and their names."""
+        if not marks:
+            return Amount(), frozenset()
+        between = (TURNS + min(mark.upto for mark in marks.values()), AFTER_TURNS)
+        lines: list[Line] = []
+        for number in range(counters.partitions):
+            partition = session_partition(scope, number)
+            page = await self._table.query(partition, between=between, limit=None, attributes=COUNTED)
+            lines += [line_from(item) for item in page.items]
+        of_the_gone = replace(counters, marks=marks)  # without the marks of others, all of theirs is counted
+        return not_counted(lines, of_the_gone), frozenset(marks)
+
+    async def _update(self, update: Update) -> Counters:
+        return counters_from(await self._table.update(update, operation_id=uuid4().hex))
+
+
+def _planned(scope: Scope, counters: Counters, plan: Plan, now: datetime) -> Update:
+    after = plan.applied_to(counters)
+    return session_written(
+        scope,
+        now,
+        add={TURN_COUNT: plan.amount.turns, TOKEN_COUNT: plan.amount.tokens},
+        set={MARKS: marks_body(after.marks), **({PARTITIONS: after.partitions} if after.partitions > 1 else {})},
+        expected_version=counters.version,
+    )

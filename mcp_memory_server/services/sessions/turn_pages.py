@@ -1,0 +1,203 @@
+"""Pages of a conversation, read from all of its partitions, with an exact count."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mcp_memory_server.domain.kernel.items import Item
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.counts import Counters, KnownCounts, Line, not_counted, uncounted_after
+from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
+from mcp_memory_server.errors import InvalidRequestError, UnavailableError
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.schema.turn_records import (
+    COUNTED,
+    FROM_TURNS_ON,
+    META,
+    OPERATION,
+    RECOGNISED,
+    SUMMARY,
+    TURNS,
+    attributes_for,
+    counters_from,
+    line_from,
+    meta_key,
+    operation_of,
+    parts_of,
+    session_partition,
+    summary_from,
+    turn_from,
+    turn_id,
+)
+
+BESIDE_TURNS = 2
+"""The counters and the rolling summary lie behind the turns, and are read with them."""
+
+
+@dataclass(frozen=True)
+class TurnPage:
+    """Turns of a session, oldest first, with what is counted and summed up of all of it.
+
+    ``operations`` tells the id of the turn that an operation put. ``cursor`` leads further back. ``answered`` of the
+    ``partitions`` of the session did so in time: of the others nothing is here. ``ended_at`` is when the session was
+    last ended; turns after that mean that it goes on.
+    """
+
+    turns: tuple[Turn, ...]
+    operations: Mapping[str, str]
+    turn_count: int
+    token_count: int
+    summary: str | None
+    ended_at: datetime | None
+    cursor: str | None
+    partitions: int = 1
+    answered: int = 1
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The newest turns of one partition, newest first; and what has to be counted of those that lie before them."""
+
+    items: Sequence[Item]
+    has_more: bool
+    before: Sequence[Line] = ()
+
+
+class TurnPages:
+    """Reads conversations. A session that was never hot takes one query."""
+
+    def __init__(self, table: ItemTable) -> None:
+        self._table = table
+
+    async def last(self, scope: Scope, turns: int, view: View, known: KnownCounts) -> tuple[TurnPage, Counters]:
+        """Return the last turns, and the counters as they were read. What was known before is not read to be counted.
+
+        Raises:
+            UnavailableError: The first partition, which has the counters, did not answer.
+        """
+        attributes = attributes_for(view)
+        first, counters, summary = await self._first(scope, turns, attributes)
+        after = uncounted_after(counters, known.writers)
+        first = await self._with_uncounted(scope, 0, first, after)
+
+        async def read(number: int) -> _Part:
+            part = await self._part(scope, number, turns, attributes)
+            return await self._with_uncounted(scope, number, part, after)
+
+        parts = [first, *await _those_that_answer(read(number) for number in range(1, counters.partitions))]
+        lines = [line for part in parts for line in (*map(line_from, part.items), *part.before)]
+        # Without the mark, the session was erased since, and what was known of it with it.
+        lines += [line for line in known.lines if line.writer in counters.marks]
+        return await self._page(parts, turns, view, counters, lines, summary), counters
+
+    async def before(self, scope: Scope, cursor: str, turns: int, view: View) -> tuple[TurnPage, Counters]:
+        """Return the turns before a cursor. What is counted here is only what is stored as counted."""
+        if not cursor.startswith(TURNS):
+            raise InvalidRequestError("the cursor is not one of a conversation; load the session to get one")
+        attributes = attributes_for(view)
+        meta, first = await asyncio.gather(
+            self._table.get(meta_key(scope)), self._part(scope, 0, turns, attributes, cursor)
+        )
+        counters = counters_from(meta)
+        others = (self._part(scope, number, turns, attributes, cursor) for number in range(1, counters.partitions))
+        parts = [first, *await _those_that_answer(others)]
+        return await self._page(parts, turns, view, counters, (), None), counters
+
+    async def recent(self, scope: Scope, turns: int) -> tuple[dict[str, str], Counters]:
+        """Return the operations of the last turns with the ids of their turns, and the counters.
+
+        Raises:
+            UnavailableError: Not every partition answered.
+        """
+        first, counters, _ = await self._first(scope, turns, RECOGNISED)
+        numbers = range(1, counters.partitions)
+        others = await asyncio.gather(*(self._part(scope, number, turns, (OPERATION,)) for number in numbers))
+        return _operations(_newest([first, *others], turns)), counters
+
+    async def _first(
+        self, scope: Scope, turns: int, attributes: Sequence[str] | None
+    ) -> tuple[_Part, Counters, str | None]:
+        """Read the first partition: its newest turns, the counters and the summary, with one query."""
+        page = await self._table.query(
+            session_partition(scope),
+            between=FROM_TURNS_ON,
+            descending=True,
+            limit=turns + BESIDE_TURNS,
+            attributes=attributes,
+        )
+        beside = {item.key.sk: item for item in page.items if not item.key.sk.startswith(TURNS)}
+        items = [item for item in page.items if item.key.sk.startswith(TURNS)]
+        part = _Part(items, page.cursor is not None)
+        return part, counters_from(beside.get(META)), summary_from(beside.get(SUMMARY))
+
+    async def _part(
+        self, scope: Scope, number: int, turns: int, attributes: Sequence[str] | None, cursor: str | None = None
+    ) -> _Part:
+        page = await self._table.query(
+            session_partition(scope, number),
+            prefix=TURNS,
+            descending=True,
+            limit=turns,
+            cursor=cursor,
+            attributes=attributes,
+        )
+        return _Part(page.items, page.cursor is not None)
+
+    async def _with_uncounted(self, scope: Scope, number: int, part: _Part, after: str | None) -> _Part:
+        """Read on where turns that are not counted yet may lie before those that were read."""
+        if after is None or not part.has_more or not part.items or turn_id(part.items[-1]) <= after:
+            return part
+        oldest = part.items[-1].key.sk
+        page = await self._table.query(
+            session_partition(scope, number), between=(TURNS + after, oldest), limit=None, attributes=COUNTED
+        )
+        return _Part(part.items, part.has_more, [line_from(item) for item in page.items])
+
+    async def _page(
+        self,
+        parts: Sequence[_Part],
+        turns: int,
+        view: View,
+        counters: Counters,
+        lines: Iterable[Line],
+        summary: str | None,
+    ) -> TurnPage:
+        newest = _newest(parts, turns)
+        more = any(part.has_more for part in parts) or len(newest) < len(_newest(parts, None))
+        uncounted = not_counted(lines, counters)
+        return TurnPage(
+            turns=tuple(await asyncio.gather(*(self._turn(item, view) for item in reversed(newest)))),
+            operations=_operations(newest),
+            turn_count=counters.turns + uncounted.turns,
+            token_count=counters.tokens + uncounted.tokens,
+            summary=summary,
+            ended_at=counters.ended_at,
+            cursor=newest[-1].key.sk if more and newest else None,
+            partitions=counters.partitions,
+            answered=len(parts),
+        )
+
+    async def _turn(self, item: Item, view: View) -> Turn:
+        partition = parts_of(item)
+        parts = () if partition is None else (await self._table.query(partition, limit=None)).items
+        return seen_as(turn_from(item, parts), view)
+
+
+async def _those_that_answer(reads: Iterable[Coroutine[Any, Any, _Part]]) -> list[_Part]:
+    outcomes = await asyncio.gather(*reads, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, UnavailableError):
+            raise outcome
+    return [outcome for outcome in outcomes if isinstance(outcome, _Part)]
+
+
+def _newest(parts: Sequence[_Part], most: int | None) -> list[Item]:
+    """Return the newest turns of all partitions, newest first, each once."""
+    items = {item.key.sk: item for part in parts for item in part.items}
+    return [items[sk] for sk in sorted(items, reverse=True)[:most]]
+
+
+def _operations(items: Iterable[Item]) -> dict[str, str]:
+    return {operation: turn_id(item) for item in items if (operation := operation_of(item)) is not None}

@@ -1,0 +1,1 @@
+"""Sum up sessions that are over and fold old summaries."""

@@ -1,0 +1,187 @@
+"""A session memory that is away stops no agent: what it did is kept here, said to be, and saved later."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent_plugins.state import saving
+from agent_plugins.state.changes import enter_phase, fill_slot, take_turn
+from agent_plugins.state.conversation_state import Phase
+from agent_plugins.state.session_state import REMEMBERED_OPERATIONS, SessionState
+from agent_plugins.state.state_coordinator import StateCoordinator
+from mcp_memory_server import Memory, Scope, Settings, Status, UnavailableError, open_memory
+from tests.engines.servers import RedisServer
+from tests.engines.tcp_proxy import TcpProxy
+from tests.faults.conversations import until
+
+pytestmark = pytest.mark.anyio
+
+CHAT = Scope("ana", "chat")
+
+
+def settings(folder: Path, sessions: str) -> Settings:
+    return Settings(table=f"sqlite://{folder}/memory.db", sessions=sessions)
+
+
+async def until_saved(coordinator: StateCoordinator) -> None:
+    async def holds() -> bool:
+        return coordinator.unsaved == 0
+
+    await until(holds, "everything is saved")
+
+
+async def test_changes_made_while_redis_is_away_are_saved_when_it_is_back_beside_those_of_others(
+    tmp_path: Path, own_redis: RedisServer
+) -> None:
+    async with open_memory(settings(tmp_path, own_redis.url)) as memory:
+        one, other = StateCoordinator(memory, CHAT), StateCoordinator(memory, CHAT)
+        await one.change(take_turn())
+        own_redis.freeze()
+        away = [await one.change(take_turn(), fill_slot("size", "L")), await one.change(fill_slot("colour", "red"))]
+        context = one.to_agent_context()
+        own_redis.thaw()
+        await until_saved(one)
+        await other.change(fill_slot("brand", "any"))
+        found = (await one.refresh()).state.conversation
+
+    assert [saved.status for saved in away] == [Status.UNAVAILABLE, Status.UNAVAILABLE]
+    assert away[1].state.conversation.slots["size"].value == "L"
+    assert "- shared state: unavailable;" in context
+    assert (found.turn_count, set(found.slots), one.status) == (2, {"size", "colour", "brand"}, Status.COMPLETE)
+
+
+async def test_only_the_first_call_waits_for_a_memory_that_is_away(
+    tmp_path: Path, own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[None] = []
+    async with open_memory(settings(tmp_path, own_redis.url)) as memory:
+
+        async def counted() -> Memory:
+            asked.append(None)
+            return memory
+
+        monkeypatch.setattr(saving, "REST_SECONDS", 3600.0)
+        coordinator = StateCoordinator(counted, CHAT)
+        own_redis.kill()
+        saved = [await coordinator.change(take_turn()) for _ in range(50)]
+
+    assert {each.status for each in saved} == {Status.UNAVAILABLE}
+    assert saved[-1].state.conversation.turn_count == 50
+    assert len(asked) == 1
+
+
+async def test_a_change_that_no_longer_fits_when_the_memory_is_back_is_given_up_and_that_is_said(
+    tmp_path: Path, own_redis: RedisServer
+) -> None:
+    async with open_memory(settings(tmp_path, own_redis.url)) as memory:
+        one, other = StateCoordinator(memory, CHAT), StateCoordinator(memory, CHAT)
+        await one.change(enter_phase(Phase.GATHERING))
+        own_redis.freeze()
+        await one.change(enter_phase(Phase.CONFIRMING))
+        own_redis.thaw()
+        await other.change(enter_phase(Phase.ENDED))
+        await until_saved(one)
+
+    assert one.state.conversation.phase is Phase.ENDED
+    assert one.status is Status.PARTIAL
+    assert "- shared state: partial;" in one.to_agent_context()
+
+
+async def test_a_write_whose_answer_was_lost_happens_once_whatever_others_write(
+    tmp_path: Path, own_redis: RedisServer
+) -> None:
+    proxy = TcpProxy(own_redis.port)
+
+    def turn_whose_answer_is_lost(state: SessionState) -> SessionState:
+        """It is applied after the state was read, so the next reply is that to the write."""
+        proxy.lose_next_reply = proxy.lost == 0
+        return take_turn()(state)
+
+    async with proxy, open_memory(settings(tmp_path, f"redis://127.0.0.1:{proxy.port}/0")) as memory:
+        coordinator = StateCoordinator(memory, CHAT)
+        await coordinator.change(take_turn())
+        lost = await coordinator.change(turn_whose_answer_is_lost, operation_id="lost")
+        async with open_memory(settings(tmp_path, own_redis.url)) as others:
+            other = StateCoordinator(others, CHAT)
+            for number in range(2 * REMEMBERED_OPERATIONS):
+                await other.change(take_turn(), operation_id=str(number))
+        again = asyncio.create_task(coordinator.change(take_turn(), operation_id="lost"))
+        await until_saved(coordinator)
+        await again
+        found = (await coordinator.refresh()).state.conversation
+
+    assert (proxy.lost, lost.status) == (1, Status.UNAVAILABLE)
+    assert found.turn_count == 2 + 2 * REMEMBERED_OPERATIONS
+
+
+async def test_a_memory_that_cannot_be_opened_stops_nobody() -> None:
+    async def closed() -> Memory:
+        raise UnavailableError("it was closed")
+
+    coordinator = StateCoordinator(closed, CHAT)
+
+    saved = await coordinator.change(fill_slot("size", "L"))
+
+    assert (saved.status, saved.state.conversation.slots["size"].value) == (Status.UNAVAILABLE, "L")
+
+
+async def test_sessions_that_are_switched_off_make_a_state_that_is_only_here(tmp_path: Path) -> None:
+    async with open_memory(settings(tmp_path, "none")) as memory:
+        saved = await StateCoordinator(memory, CHAT).change(take_turn())
+
+    assert (saved.status, saved.state.conversation.turn_count) == (Status.UNAVAILABLE, 1)
+
+
+async def test_somebody_elses_value_in_the_session_is_left_alone(tmp_path: Path) -> None:
+    async with open_memory(settings(tmp_path, f"sqlite://{tmp_path}/sessions.db")) as memory:
+        await memory.states.write(CHAT, ["not", "ours"], expected_version=0)
+
+        saved = await StateCoordinator(memory, CHAT).change(take_turn())
+
+        assert saved.status is Status.UNAVAILABLE
+        assert (await memory.states.read(CHAT)).value == ["not", "ours"]
+
+
+async def test_after_closing_nothing_is_tried_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saving, "REST_SECONDS", 0.01)
+    asked: list[None] = []
+
+    async def closed() -> Memory:
+        asked.append(None)
+        raise UnavailableError("it was closed")
+
+    coordinator = StateCoordinator(closed, CHAT)
+    await coordinator.change(take_turn())
+    await coordinator.close()
+    tries = len(asked)
+    await asyncio.sleep(0.1)  # in which it would have been tried again many times
+
+    assert (len(asked), coordinator.unsaved) == (tries, 1)
+
+
+async def test_changes_without_end_are_not_kept_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saving, "MOST_UNSAVED", 3)
+    async with open_memory(settings(tmp_path, "none")) as memory:
+        coordinator = StateCoordinator(memory, CHAT)
+        for _ in range(5):
+            await coordinator.change(take_turn())
+
+    assert coordinator.unsaved == 3
+
+
+async def test_a_file_that_is_locked_for_a_while_loses_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "sessions.db"
+    async with open_memory(settings(tmp_path, f"sqlite://{file}")) as memory:
+        coordinator = StateCoordinator(memory, CHAT)
+        await coordinator.change(take_turn())
+        lock = sqlite3.connect(file, isolation_level=None)
+        lock.execute("BEGIN EXCLUSIVE")
+        waiting = asyncio.create_task(coordinator.change(take_turn()))
+        assert (await waiting).status is Status.UNAVAILABLE
+        lock.execute("ROLLBACK")
+        lock.close()
+        await until_saved(coordinator)
+
+        assert (await StateCoordinator(memory, CHAT).refresh()).state.conversation.turn_count == 2
