@@ -247,7 +247,7 @@ async def test_a_service_that_did_not_answer_is_left_alone_for_a_while(place: Pl
 async def test_what_was_brought_in_leaves_for_others_and_is_found_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searchable, "MOST_GUESTS", 1)
+    monkeypatch.setattr(searchable, "MOST_TRANSIENT", 1)
     await talk(place)
     async with place.process() as memory:
         await memory.conversations.append(Scope("anna", "talk"), NewTurn(Role.USER, VIOLIN))
