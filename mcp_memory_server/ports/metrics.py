@@ -1,4 +1,4 @@
-"""The sink for measurements."""
+"""Metrics: the sink of measurements."""
 
 from typing import Protocol
 
@@ -6,10 +6,10 @@ from mcp_memory_server.ports.metric_catalogue import Metric
 
 
 class Metrics(Protocol):
-    """Takes measurements. It is cheap, never raises, and may be called from any thread."""
+    """Records measurements. It is cheap, never raises, and may be called from any thread."""
 
     def record(self, metric: Metric, value: float, **labels: str) -> None:
-        """Record a value: an observation of a histogram, an increment of a counter, the newest value of a gauge.
+        """Record a value: an observation of a histogram, an increment of a counter, or the newest value of a gauge.
 
         Labels are names of operations, engines and results; never an id, never a text.
         """
@@ -17,7 +17,7 @@ class Metrics(Protocol):
 
 
 class NoMetrics:
-    """Discards every measurement, for processes that export none."""
+    """Records nothing; used when no metrics are configured."""
 
     def record(self, metric: Metric, value: float, **labels: str) -> None:
         """See the port."""

@@ -27,12 +27,13 @@ from mcp_memory_server.adapters.multilingual_e5.embedder import DIMENSIONS, Mult
 from mcp_memory_server.adapters.multilingual_e5.model import MAX_TOKENS, Model, load_model
 from mcp_memory_server.adapters.multilingual_e5.onnx_network import network
 from mcp_memory_server.adapters.multilingual_e5.pieces import Pieces, normalise
+from mcp_memory_server.adapters.multilingual_e5.question_means import MEANS, QuestionMeans
 from mcp_memory_server.adapters.multilingual_e5.weights import LAYERS, WEIGHTS, Weights
 from mcp_memory_server.adapters.multilingual_e5.worker import Urgency, Worker
 from mcp_memory_server.domain.kernel.vectors import as_vector, closeness
 from mcp_memory_server.errors import UnavailableError
-from tests.engines.multilingual_e5 import PUBLISHED, arrays_of, means_of
-from tests.engines.neutral_sentences import ENGLISH, LANGUAGES
+from tests.engines.multilingual_e5 import PUBLISHED, arrays_of, means_of, means_of_languages
+from tests.engines.neutral_sentences import CHINESE, ENGLISH, JAPANESE, LANGUAGES, Language
 
 pytestmark = pytest.mark.anyio
 
@@ -97,6 +98,15 @@ def test_the_means_are_those_of_the_neutral_sentences() -> None:
 
     for name, mean in means.items():
         assert closeness(as_vector(mean.tolist()), as_vector(weights[name].tolist())) > 0.9999
+
+
+def test_the_means_of_languages_are_those_of_their_neutral_questions() -> None:
+    own = Weights(MEANS)
+
+    means = means_of_languages(load_model(use_onnxruntime=True))
+
+    for name, mean in means.items():
+        assert closeness(as_vector(mean.tolist()), as_vector(own[name].tolist())) > 0.9999
 
 
 def test_there_are_enough_neutral_sentences_and_none_twice() -> None:
@@ -169,6 +179,33 @@ def test_unrelated_texts_are_neither_near_nor_opposite() -> None:
     cosines = [closeness(question, passage) for question in questions for passage in passages]
 
     assert abs(sum(cosines) / len(cosines)) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("language", "questions", "farthest"),
+    [
+        (JAPANESE, ["屋根の修理はどうすればいいですか?", "ラジオを発明したのは誰?", "月までの距離"], 0.11),
+        (CHINESE, ["怎样修理屋顶?", "谁发明了收音机?", "月球离我们有多远"], 0.2),
+    ],
+    ids=["Japanese", "Chinese"],
+)
+def test_a_question_in_japanese_or_chinese_is_not_near_to_whatever_is_written_so(
+    language: Language, questions: Sequence[str], farthest: float
+) -> None:
+    model = load_model(use_onnxruntime=True)
+    notes = [model.vector(text, as_question=False) for text in language.notes()]
+
+    for question in questions:
+        place = model.vector(question, as_question=True)
+        cosines = [closeness(place, note) for note in notes]
+        assert abs(sum(cosines) / len(cosines)) < farthest
+
+
+def test_a_name_in_japanese_makes_no_english_question_a_japanese_one() -> None:
+    means = QuestionMeans(Weights()["mean_of_questions"])
+
+    assert means.of("Who is 李さん at work?") is means.of("Who is she?") is means.of("Где она живёт?")
+    assert means.of("李さんは誰?") is not means.of("她是谁?")
 
 
 def test_a_question_in_one_language_finds_the_answer_in_another() -> None:

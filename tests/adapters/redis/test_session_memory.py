@@ -14,8 +14,7 @@ from redis.crc import key_slot
 from mcp_memory_server.adapters.redis.keys import BUCKETS, keys_of
 from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.kept_sessions import STATE_LIFE
-from mcp_memory_server.domain.sessions.limits import Tier, lifetime
+from mcp_memory_server.domain.sessions.limits import STATE_LIFE, Tier, lifetime
 from mcp_memory_server.errors import CacheUnavailableError, ConfigurationError
 from tests.engines.servers import RedisServer, redis_server
 from tests.stores.sessions import (

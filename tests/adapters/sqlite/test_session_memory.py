@@ -12,8 +12,7 @@ from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import CacheMiss
-from mcp_memory_server.domain.sessions.kept_sessions import STATE_LIFE
-from mcp_memory_server.domain.sessions.limits import Limits, Tier, lifetime
+from mcp_memory_server.domain.sessions.limits import STATE_LIFE, Limits, Tier, lifetime
 from mcp_memory_server.errors import CacheUnavailableError, ConfigurationError, InvalidRequestError
 from tests.clock import FakeClock
 from tests.stores.sessions import (

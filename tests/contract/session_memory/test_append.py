@@ -8,8 +8,7 @@ import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import is_ulid, ulid_after
-from mcp_memory_server.domain.sessions.kept_sessions import REMEMBERED_OPERATIONS, TOLD_IN_FULL
-from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.limits import FULL_REPLIES_KEPT, REMEMBERED_OPERATIONS, Limits, Tier
 from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.ports.session_memory import SessionMemory
@@ -154,7 +153,7 @@ async def test_operations_are_remembered_for_a_while_and_those_of_another_sessio
         await append(session_memory, scope, operation=f"o-{number}", limits=Limits(turns=3))
 
     oldest = await append(session_memory, scope, operation="o-1")
-    recent = await append(session_memory, scope, operation=f"o-{REMEMBERED_OPERATIONS - TOLD_IN_FULL + 1}")
+    recent = await append(session_memory, scope, operation=f"o-{REMEMBERED_OPERATIONS - FULL_REPLIES_KEPT + 1}")
     elsewhere = await append(session_memory, another, operation="o-1")
 
     assert (oldest.repeated, oldest.count) == (True, 2)

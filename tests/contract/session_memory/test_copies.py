@@ -7,8 +7,7 @@ import pytest
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import next_ulid
 from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss
-from mcp_memory_server.domain.sessions.kept_sessions import MOST_RECORDED
-from mcp_memory_server.domain.sessions.limits import Limits
+from mcp_memory_server.domain.sessions.limits import MAX_RECORDED_TURNS, Limits
 from mcp_memory_server.errors import CacheUnavailableError, InvalidRequestError
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
@@ -208,15 +207,15 @@ async def test_a_copy_that_nobody_fills_records_so_many_turns_and_begins_anew(
     session_memory: SessionMemory, scope: Scope
 ) -> None:
     token, small = await token_for(session_memory, scope), Limits(turns=2)
-    ids = [(await append(session_memory, scope, after="", limits=small)).turn_id for _ in range(MOST_RECORDED)]
+    ids = [(await append(session_memory, scope, after="", limits=small)).turn_id for _ in range(MAX_RECORDED_TURNS)]
     assert await token_for(session_memory, scope) == token
 
     one_more = await append(session_memory, scope, after="", limits=small)
 
     assert one_more.turn_id > ids[-1]
     assert not await fill(session_memory, scope, copy_of(()), token)
-    await begin(session_memory, scope, copy_of((), count=MOST_RECORDED))
-    assert (await served(session_memory, scope)).count == MOST_RECORDED + 1
+    await begin(session_memory, scope, copy_of((), count=MAX_RECORDED_TURNS))
+    assert (await served(session_memory, scope)).count == MAX_RECORDED_TURNS + 1
 
 
 async def test_a_dropped_session_is_gone_with_its_state_and_its_deadline(
