@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from itertools import chain, islice, zip_longest
 
-from mcp_memory_server.domain.facts.essentials import CAN_HURT, Essential
+from mcp_memory_server.domain.facts.essential_kinds import CAN_HURT, Essential
 from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.upcoming import due
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current, is_unexpired

@@ -283,7 +283,7 @@ def _joined(one: StoredMemory, other: StoredMemory) -> StoredMemory:
 
 def end_of(memory: StoredMemory) -> datetime | None:
     """Return when a memory expires or becomes history by itself, None if it never does."""
-    ends = (memory.expires_at, memory.fact.over_from if memory.fact is not None else None)
+    ends = (memory.expires_at, memory.fact.ends_at if memory.fact is not None else None)
     return min((end for end in ends if end is not None), default=None)
 
 

@@ -13,7 +13,8 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from mcp_memory_server.domain.facts.essentials import Essential, essential_of
+from mcp_memory_server.domain.facts.essential_kinds import Essential
+from mcp_memory_server.domain.facts.essentials import essential_of
 from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.upcoming import LOOKED_AHEAD, REMINDED_FOR, days_near, end_of
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current

@@ -39,7 +39,7 @@ class Surroundings:
         return learn(
             statement,
             now,
-            known=list(self.current.values()),
+            related=list(self.current.values()),
             named=list(self.named.values()),
             candidate=next(iter(self.candidate.values()), None),
             past=self.past,
@@ -48,7 +48,7 @@ class Surroundings:
 
     def touched(self, learning: Learning) -> set[str]:
         """Return the sort keys of what has to be read before that can be done."""
-        facts = {change.before for change in learning.changes} | {learning.over, learning.stands, learning.fact}
+        facts = {change.before for change in learning.changes} | {learning.overwritten, learning.stands, learning.fact}
         stored = {**self.current, **self.named, **self.candidate}
         return {sk for sk, fact in stored.items() if fact in facts}
 
@@ -106,12 +106,12 @@ def _last_version(known: UserSnapshot, statement: Statement, same: Collection[st
 
 def put_of(scope: Scope, learning: Learning, items: Mapping[Fact, Item]) -> Put:
     """Return how the fact itself is written: over the same statement, so that what a later release stored survives."""
-    fact, over = learning.fact, learning.over
-    item = None if over is None else items[over]
+    fact, overwritten = learning.fact, learning.overwritten
+    item = None if overwritten is None else items[overwritten]
     possible = fact.standing is Standing.CANDIDATE
     key = keys.possible_fact_key(scope, fact.fingerprint) if possible else keys.fact_key(scope, fact.fingerprint)
     version = 0
-    if item is not None and over is not None and over.standing is fact.standing:
+    if item is not None and overwritten is not None and overwritten.standing is fact.standing:
         key, version = item.key, item.version
     body = {**listed_fact_body(scope, fact, None if item is None else item.body), OUTCOME: learning.outcome.value}
     return Put(key, body, expected_version=version, expires_at=fact.expires_at)

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count
 from weakref import WeakValueDictionary
 
-from mcp_memory_server.domain.facts.as_of import true_then
+from mcp_memory_server.domain.facts.as_of import facts_true_at
 from mcp_memory_server.domain.facts.fact import (
     Fact,
     Outcome,
@@ -183,7 +183,7 @@ class Facts:
         """
         known, now = await self._known.of(scope), self._now()
         facts = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_unexpired(row, now)}
-        held = [known.by_key[sk] for sk in true_then(facts, moment)]
+        held = [known.by_key[sk] for sk in facts_true_at(facts, moment)]
         return [memory.fact for memory in without_duplicates(held) if memory.fact]
 
     def _in_order(self, known: UserSnapshot, sort_keys: Iterable[str]) -> list[Fact]:

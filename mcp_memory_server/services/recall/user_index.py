@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
-from mcp_memory_server.domain.facts.as_of import true_then
+from mcp_memory_server.domain.facts.as_of import facts_true_at
 from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import first_ulid_of, moment_of
@@ -271,7 +271,7 @@ class UserIndex:
         turns = {document_id for document_id, note in self.turns.items() if note.at <= moment}
         facts = {sk: memory.fact for sk, memory in rows.items() if memory.fact is not None}
         others = {sk for sk, memory in rows.items() if memory.fact is None and memory.since <= moment}
-        return turns | others | set(true_then(facts, moment))
+        return turns | others | set(facts_true_at(facts, moment))
 
     def _prior(self, now: datetime, times_returned: Mapping[str, int]) -> Prior:
         rows, today = self.known.by_key, self._today(now)

@@ -97,7 +97,7 @@ def test_a_heading_within_a_topic_a_key_or_a_text_stays_within_its_line(forgery:
 
 def test_the_page_has_a_section_for_each_kind() -> None:
     bern = fact("Ana lives in Bern")
-    candidate = from_fact(learn(inferred("Ana lives in Basel"), NOON, known=[bern]).fact)
+    candidate = from_fact(learn(inferred("Ana lives in Basel"), NOON, related=[bern]).fact)
 
     written = page([known_preference("tone", "brief"), from_fact(bern), candidate])
 

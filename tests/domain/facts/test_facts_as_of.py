@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from mcp_memory_server.domain.facts.as_of import learned_later, true_then
+from mcp_memory_server.domain.facts.as_of import facts_true_at, learned_later
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Standing, ended
 from tests.domain.samples import DAY, NOON, fact
 
@@ -12,7 +12,7 @@ LONG_AGO = datetime(2015, 6, 1, tzinfo=UTC)
 
 def then(moment: datetime, *facts: Fact) -> list[str]:
     named = {f"{number}": one for number, one in enumerate(facts)}
-    return [named[name].text for name in true_then(named, moment)]
+    return [named[name].text for name in facts_true_at(named, moment)]
 
 
 def test_what_is_true_since_a_day_was_true_before_it_was_learned() -> None:

@@ -84,7 +84,7 @@ def test_history_has_one_fact_at_a_time_however_the_clock_jumps(
         now = NOON + jump
         said_at = None if age is None else now + age
         known = [] if current is None else [current]
-        learning = learn(Statement(f"Ana lives in {town(number)}", topic=CITY, said_at=said_at), now, known=known)
+        learning = learn(Statement(f"Ana lives in {town(number)}", topic=CITY, said_at=said_at), now, related=known)
         history += learning.superseded
         current = learning.stands or learning.fact  # old text stands only beside what is newer
     assert current is not None
@@ -175,7 +175,7 @@ def test_only_a_transient_fact_expires(permanence: Permanence) -> None:
 def test_a_transient_fact_that_turns_out_durable_no_longer_expires() -> None:
     known = fact("Ana lives in Bern", permanence=Permanence.TRANSIENT)
 
-    learning = learn(Statement("Ana lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, known=[known])
+    learning = learn(Statement("Ana lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, related=[known])
 
     assert (learning.fact.permanence, learning.fact.expires_at) == (Permanence.DURABLE, None)
 
@@ -195,6 +195,6 @@ def test_an_inference_may_be_given_the_life_of_a_durable_fact() -> None:
 def test_old_text_does_not_replace_what_was_said_later() -> None:
     bern = learn(Statement("Anna lives in Bern", topic=CITY, said_at=NOON - DAY), NOON).fact
 
-    learning = learn(Statement("Anna lives in Basel", topic=CITY, said_at=NOON - 100 * DAY), NOON, known=[bern])
+    learning = learn(Statement("Anna lives in Basel", topic=CITY, said_at=NOON - 100 * DAY), NOON, related=[bern])
 
     assert (learning.outcome, learning.stands) == (Outcome.CANDIDATE, bern)
