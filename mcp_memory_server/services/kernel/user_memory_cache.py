@@ -22,7 +22,7 @@ from mcp_memory_server.domain.recall.memories import (
     from_preference,
     from_summary,
 )
-from mcp_memory_server.domain.recall.overview import updated
+from mcp_memory_server.domain.recall.overview import apply_changes
 from mcp_memory_server.domain.recall.turn_memories import turn_memory_id
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable
@@ -268,7 +268,7 @@ def _over(known: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserSnap
     return replace(
         known,
         by_key=memories,
-        overviews=[one for before in known.overviews if (one := updated(before, gone, now.by_key)) is not None],
+        overviews=[one for before in known.overviews if (one := apply_changes(before, gone, now.by_key)) is not None],
         change_sets=_change_sets(known, changed),
         unreadable=(known.unreadable - changed) | now.unreadable,
         forgotten=(known.forgotten - marks) | now.forgotten,
