@@ -171,10 +171,10 @@ def test_a_topic_says_what_a_short_text_does_not(topic: str | None, text: str, k
     assert essential_of(topic, text) is kind
 
 
-def test_what_can_hurt_somebody_else_is_less_urgent() -> None:
+def test_a_danger_to_another_person_is_less_urgent() -> None:
     assert essential_of(None, "Her son is allergic to eggs.") is Essential.REACTION_OF_OTHERS
     assert essential_of(None, "She is allergic to eggs.") is Essential.REACTION
 
 
-def test_a_reaction_that_may_kill_is_urgent_whoever_has_it() -> None:
+def test_a_potentially_fatal_reaction_is_urgent_whoever_has_it() -> None:
     assert essential_of(None, "Her son is allergic to eggs and carries an EpiPen.") is Essential.REACTION
