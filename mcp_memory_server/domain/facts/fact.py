@@ -112,7 +112,7 @@ class Statement:
             )
         check_order(self.since, self.until)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The id of the text: the same for texts that differ only in case, spacing and final punctuation."""
         return fingerprint(self.text)
@@ -198,6 +198,13 @@ def fact_id(text: str) -> str:
     return fingerprint(text)
 
 
+def with_text_of(source: Statement | Fact, fact: Fact) -> Fact:
+    """Return a new fact with the text of the source, reusing its fingerprint if that was computed."""
+    if "fingerprint" in vars(source):
+        vars(fact)["fingerprint"] = source.fingerprint
+    return fact
+
+
 def ended(fact: Fact, moment: datetime, *, by: str | None = None, until: date | None = None) -> Fact:
     """Return the fact as history that ended at this moment, but at least an instant after it was learned.
 
@@ -208,12 +215,12 @@ def ended(fact: Fact, moment: datetime, *, by: str | None = None, until: date | 
     # A planned last day after the actual end does not count.
     planned = fact.until if fact.until is not None and fact.until <= change.date() else None
     last = _last_day(fact, until) or planned
-    return replace(fact, standing=Standing.PAST, valid_to=change, superseded_by=by, until=last)
+    return with_text_of(fact, replace(fact, standing=Standing.PAST, valid_to=change, superseded_by=by, until=last))
 
 
 def ends_on(fact: Fact, until: date) -> Fact:
     """Return the fact as true up to and including this day, unless it ends earlier or begins later."""
-    return replace(fact, until=_last_day(fact, until) or fact.until)
+    return with_text_of(fact, replace(fact, until=_last_day(fact, until) or fact.until))
 
 
 def confidence_at(fact: Fact, now: datetime) -> float:

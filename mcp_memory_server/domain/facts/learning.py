@@ -19,7 +19,7 @@ from mcp_memory_server.domain.facts.fact import (
     default_confidence,
     ended,
     ends_on,
-    fact_id,
+    with_text_of,
 )
 from mcp_memory_server.domain.facts.supersession import is_update
 from mcp_memory_server.domain.facts.topics import narrower, same_topic
@@ -96,21 +96,23 @@ def learn(
     others = _others(statement, named, related, now)
     stronger = [one for one in others if not may_replace(statement, one, now)]
     if same is None and stronger:
-        fact = replace(_first_version(statement, candidate, now), standing=Standing.CANDIDATE)
+        first = _first_version(statement, candidate, now)
+        fact = with_text_of(first, replace(first, standing=Standing.CANDIDATE))
         guesses = tuple(Change(one, None) for one in others if one.standing is Standing.CANDIDATE)
         return Learning(Outcome.CANDIDATE, fact, candidate, guesses, stronger[0], lifts)
     is_renewed = same is not None and _is_renewed(statement, same, now)
     if same is None or is_renewed:
-        fact = replace(_first_version(statement, None if is_renewed else candidate, now), standing=Standing.CURRENT)
+        first = _first_version(statement, None if is_renewed else candidate, now)
+        fact = with_text_of(first, replace(first, standing=Standing.CURRENT))
         if past is not None and statement.until is not None and statement.since is None:
-            fact = replace(fact, since=past.since)  # the statement gives a new end only
+            fact = with_text_of(fact, replace(fact, since=past.since))  # the statement gives a new end only
     else:
         fact = _supported(same, statement, now, repetitions, is_named=is_named)
     replaced = [one for one in others if one not in stronger]
     fact, changes = _apply_to_others(statement, fact, replaced, now, is_new=same is None)
     changes += [Change(one, None) for one in (candidate, *repetitions) if one is not None]
     if same is not None and is_renewed:
-        fact = replace(fact, topic=narrower(same.topic, fact.topic))
+        fact = with_text_of(fact, replace(fact, topic=narrower(same.topic, fact.topic)))
         changes.append(Change(same, ended(same, same.ends_at or now)))
     superseded = any(one.after is not None and one.before is not same for one in changes)
     if same is not None and not is_renewed:
@@ -189,7 +191,7 @@ def _apply_to_others(
     # Strictly later than each beginning, even if the clock stepped back, so that history keeps its order.
     moment = max([moment, *(one.valid_from + INSTANT for one in sure)])
     if is_new and sure:
-        fact = replace(fact, valid_from=moment, since=since)
+        fact = with_text_of(fact, replace(fact, valid_from=moment, since=since))
     by = fact.fingerprint
     return fact, guesses + [Change(one, ended(one, moment, by=by, until=until)) for one in sure]
 
@@ -227,13 +229,13 @@ def _permanence(statement: Statement) -> Permanence:
 def _first_version(statement: Statement, candidate: Fact | None, now: datetime) -> Fact:
     if candidate is None:
         return _new(statement, now)
-    return replace(_supported(candidate, statement, now), id=fact_id(statement.text))
+    return replace(_supported(candidate, statement, now), id=statement.fingerprint)
 
 
 def _new(statement: Statement, now: datetime) -> Fact:
     said_at = min(statement.said_at or now, now)
-    return Fact(
-        id=fact_id(statement.text),
+    fact = Fact(
+        id=statement.fingerprint,
         text=statement.text,
         topic=statement.topic,
         source=statement.source,
@@ -249,6 +251,7 @@ def _new(statement: Statement, now: datetime) -> Fact:
         until=statement.until,
         remind_on=statement.remind_on,
     )
+    return with_text_of(statement, fact)
 
 
 def _supported(

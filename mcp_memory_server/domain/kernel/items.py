@@ -15,6 +15,7 @@ MAX_ITEM_BYTES = 400 * 1024
 MAX_WRITES_AT_ONCE = 10
 """The limit of the strictest engine, DynamoDB local; the service itself takes more."""
 MAX_OPERATION_ID_BYTES = 128
+MAX_NAME_BYTES = 255
 REMEMBERED_OPERATIONS = 4
 """The number of operation ids that a row keeps. A put starts anew; updates add to them."""
 
@@ -44,8 +45,11 @@ class Key:
     sk: str
 
     def __post_init__(self) -> None:
-        _check_length("pk", self.pk, MAX_PARTITION_KEY_BYTES)
-        _check_length("sk", self.sk, MAX_SORT_KEY_BYTES)
+        # Keys are made by the thousand: those in ASCII, whose length is that of their bytes, are checked here.
+        if not (0 < len(self.pk) <= MAX_PARTITION_KEY_BYTES and self.pk.isascii()):
+            _check_length("pk", self.pk, MAX_PARTITION_KEY_BYTES)
+        if not (0 < len(self.sk) <= MAX_SORT_KEY_BYTES and self.sk.isascii()):
+            _check_length("sk", self.sk, MAX_SORT_KEY_BYTES)
 
 
 @dataclass(frozen=True)
@@ -110,8 +114,8 @@ class Update:
     push: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
-        pushed = [pushed_name(name, place) for name in self.push for place in range(PUSHED_KEPT)]
-        names = [*self.add, *self.set, *self.remove, *pushed]
+        pushed = [f"{name}.{place}" for name in self.push for place in range(1, PUSHED_KEPT)]
+        names = [*self.add, *self.set, *self.remove, *self.push, *pushed]
         if not names:
             raise InvalidRequestError("an update must add to, set, push or remove at least one attribute")
         if len(set_of := frozenset(names)) != len(names):
@@ -150,8 +154,12 @@ def checked_body(key: Key, body: Body) -> dict[str, Value]:
         TooLargeError: The item would be over the table's limit.
     """
     _check_names(body)
-    _check_index(body)
-    stored = {name: _stored(name, value, depth=0) for name, value in body.items()}
+    if INDEX_PARTITION in body or INDEX_SORT in body:
+        _check_index(body)
+    stored: dict[str, Value] = {}
+    for name, value in body.items():
+        is_plain = type(value) is str and value.isascii()
+        stored[name] = value if is_plain else _stored(name, value, depth=0)
     size = item_size(key, stored)
     if size > MAX_ITEM_BYTES:
         raise TooLargeError(
@@ -168,7 +176,7 @@ def checked_update(update: Update) -> Update:
         TooLargeError: What it sets is over the table's limit by itself.
     """
     _check_names(update.remove)
-    added = checked_body(update.key, update.add)
+    added = checked_body(update.key, update.add) if update.add else {}
     for name, amount in added.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float):
             raise InvalidRequestError(f"attribute {name!r} can only be raised by a number, got {type(amount).__name__}")
@@ -184,7 +192,7 @@ def checked_update(update: Update) -> Update:
 
 
 def _checked_pushes(update: Update) -> dict[str, str]:
-    for name, value in checked_body(update.key, update.push).items():
+    for name, value in (checked_body(update.key, update.push) if update.push else {}).items():
         if not isinstance(value, str):
             raise InvalidRequestError(f"only text can be pushed, attribute {name!r} got {type(value).__name__}")
     return dict(update.push)
@@ -217,8 +225,10 @@ def check_operation_id(operation_id: str | None) -> None:
 
 def item_size(key: Key, body: Mapping[str, Value]) -> int:
     """Return the size that counts against the limit, as DynamoDB counts it, rounded up."""
-    keys = len(key.pk.encode()) + len(key.sk.encode()) + 4
-    return keys + _BOOKKEEPING_BYTES + sum(len(name.encode()) + _size(value) for name, value in body.items())
+    size = len(key.pk.encode()) + len(key.sk.encode()) + 4 + _BOOKKEEPING_BYTES
+    for name, value in body.items():
+        size += len(name.encode()) + (len(value.encode()) if isinstance(value, str) else _size(value))
+    return size
 
 
 def expiry_seconds(expires_at: datetime | None) -> int | None:
@@ -274,15 +284,16 @@ def _checked_write(write: Write) -> Write:
 
 def _check_names(names: Iterable[str]) -> None:
     for name in names:
-        if not 0 < byte_length("attribute name", name) <= 255:
-            raise InvalidRequestError("an attribute name must be 1 to 255 bytes long")
+        is_short = 0 < len(name) <= MAX_NAME_BYTES and name.isascii()
+        if not is_short and not 0 < byte_length("attribute name", name) <= MAX_NAME_BYTES:
+            raise InvalidRequestError(f"an attribute name must be 1 to {MAX_NAME_BYTES} bytes long")
         if name in RESERVED_ATTRIBUTES:
             raise InvalidRequestError(f"attribute {name!r} belongs to the table; choose another name")
 
 
 def _check_index(body: Body) -> None:
-    places = [body[name] for name in (INDEX_PARTITION, INDEX_SORT) if name in body]
-    if places and not (len(places) == 2 and all(isinstance(place, str) and place for place in places)):
+    places = [body.get(INDEX_PARTITION), body.get(INDEX_SORT)]
+    if not all(isinstance(place, str) and place for place in places):
         raise InvalidRequestError(f"{INDEX_PARTITION} and {INDEX_SORT} place an item in the index: give both, as text")
 
 

@@ -21,6 +21,17 @@ class Scope:
                 check_id(name, value)
 
 
+def user_and_session(scope: Scope) -> tuple[str, str]:
+    """Return the ids of the user and of the session.
+
+    Raises:
+        InvalidRequestError: The scope names no session.
+    """
+    if scope.session_id is None:
+        raise InvalidRequestError("session memory is asked about a session; the scope names none")
+    return scope.user_id, scope.session_id
+
+
 def check_id(name: str, value: str) -> None:
     """Refuse an id that is empty, blank or too long. Any characters are allowed, because keys encode them."""
     length = byte_length(name, value)

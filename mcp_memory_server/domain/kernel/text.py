@@ -1,6 +1,7 @@
 """Check text that people and models wrote, shorten it, and compare it without regard to how it was typed."""
 
 import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -63,6 +64,20 @@ def ever_shorter(text: str) -> Iterator[str]:
         yield shortened(text, length)
 
 
+def compact_json(value: object) -> str:
+    """Return plain data as JSON without spaces, in letters that every store takes.
+
+    Raises:
+        TypeError, ValueError, RecursionError: The value is not plain data.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text
+
+
 def fingerprint(text: str) -> str:
     """Return the same short id for texts that differ only in case, spacing, Unicode form or final punctuation."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -73,4 +88,4 @@ def fingerprint(text: str) -> str:
 def short_id(digest: bytes) -> str:
     """Return a digest as a short id that a person can read aloud."""
     number = int.from_bytes(digest)
-    return "".join(_LETTERS[number >> 5 * place & 31] for place in range(_FINGERPRINT_LETTERS))
+    return "".join([_LETTERS[number >> 5 * place & 31] for place in range(_FINGERPRINT_LETTERS)])

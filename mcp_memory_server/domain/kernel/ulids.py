@@ -1,5 +1,6 @@
 """ULIDs: ids in time order that rise strictly within a session, whatever the clock does."""
 
+import re
 import secrets
 from datetime import UTC, datetime
 
@@ -13,6 +14,8 @@ _TIME_LETTERS = 10
 # New ids start in the lower half of the random part, so that counting up from one never runs into the next millisecond.
 _START_BITS = _RANDOM_BITS - 1
 _STEP_BITS = 48
+_SHIFTS = range(_RANDOM_BITS + _TIME_BITS - 3, -1, -5)
+_ULID = re.compile(rf"[0-7][{_LETTERS}]{{{LENGTH - 1}}}")
 
 
 def ulid_after(last: str | None, now: datetime) -> str:
@@ -46,13 +49,13 @@ def moment_of(ulid: str) -> datetime:
 
 def is_ulid(text: str) -> bool:
     """Check whether the text is an id in the canonical form."""
-    return len(text) == LENGTH and text[0] <= "7" and all(letter in _VALUES for letter in text)
+    return _ULID.fullmatch(text) is not None
 
 
 def _text(number: int) -> str:
     if number >> (_RANDOM_BITS + _TIME_BITS):
         raise OverflowError("no more ids: the clock is past the year 10889")
-    return "".join(_LETTERS[number >> shift & 31] for shift in range(125, -1, -5))
+    return "".join([_LETTERS[number >> shift & 31] for shift in _SHIFTS])
 
 
 def _number(ulid: str) -> int:

@@ -10,8 +10,10 @@ from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, is_past
 
 def with_past_values_last(matches: Sequence[Match], memories: Mapping[str, StoredMemory], now: datetime) -> list[Match]:
     """Return the matches in their order, but past values and candidates of a topic behind its first current value."""
-    topics = [_topic(match, memories) for match in matches]
     over = [match.id in memories and _is_not_current(memories[match.id], now) for match in matches]
+    if not any(over):
+        return list(matches)
+    topics = [_topic(match, memories) for match in matches]
     current = {topic for topic, past in zip(topics, over, strict=True) if topic and not past}
     postponed: defaultdict[str, list[Match]] = defaultdict(list)
     ordered: list[Match] = []

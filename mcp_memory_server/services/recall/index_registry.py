@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from threading import Lock
 
+from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
@@ -17,7 +17,6 @@ from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.kernel.user_memory_cache import ActivityLog
-from mcp_memory_server.services.kernel.worker import Background
 from mcp_memory_server.services.recall.reembedding import MissingVectors, OnVectors, Reembedding
 from mcp_memory_server.services.recall.user_index import UserIndex, key_of, turn_document
 from mcp_memory_server.services.sessions.local_writes import LocalWrites
@@ -48,7 +47,6 @@ class _User:
         self.user_index = UserIndex(index, writer)
         self.update_lock = asyncio.Lock()
         self.listed_again_until = float("-inf")
-        self.counted = 0
         self.change_token: object | None = None
         self.has_too_many = False
 
@@ -61,7 +59,7 @@ class IndexRegistry:
         new_index: Callable[[], SearchIndex],
         turns: PastTurns,
         reembedding: Reembedding,
-        background: Background,
+        background: EventLoopThread,
         own: LocalWrites,
         now: Callable[[], datetime],
         *,
@@ -75,9 +73,12 @@ class IndexRegistry:
         self._own = own
         self._now = now
         self._lists_late = lists_late
-        self._lock = Lock()
-        self._users: OrderedDict[str, _User] = OrderedDict()
-        self._documents = 0
+        self._users = LruCache[str, _User](
+            USERS_KEPT,
+            weight=lambda user: len(user.user_index.index),
+            most_weight=DOCUMENTS_KEPT,
+            on_evict=lambda user_id, _: own.disconnect(user_id),
+        )
 
     async def of(
         self, scope: Scope, snapshot: UserSnapshot, activities: ActivityLog
@@ -87,7 +88,7 @@ class IndexRegistry:
         user_index = user.user_index
         if not await self._is_outdated(scope, user, snapshot, activities):
             return user_index, self._missing(user)
-        updating = self._background.run(lambda: self._update(scope, user, snapshot, activities))
+        updating = self._background.submit(lambda: self._update(scope, user, snapshot, activities))
         try:
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(updating)), TIMEOUT_SECONDS)
         except TimeoutError:
@@ -100,21 +101,19 @@ class IndexRegistry:
         """Return the index with at least the memories of this snapshot. No conversation is read."""
         user = self._user(scope.user_id)
         if user.user_index.snapshot.serial < snapshot.serial:
-            updating = self._background.run(lambda: self._update(scope, user, snapshot, None))
+            updating = self._background.submit(lambda: self._update(scope, user, snapshot, None))
             with suppress(TimeoutError):  # the caller uses what is indexed already
                 await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(updating)), TIMEOUT_SECONDS)
         return user.user_index
 
     def is_complete(self, scope: Scope) -> bool:
         """Check whether every conversation of the user was read and fits into the index."""
-        with self._lock:
-            user = self._users.get(scope.user_id)
+        user = self._users.get(scope.user_id)
         return user is not None and user.user_index.sessions.are_read and not user.has_too_many
 
     def not_indexed(self, scope: Scope, places: Sequence[TurnPlace]) -> list[TurnPlace]:
         """Return those of the turns that are not indexed."""
-        with self._lock:
-            user = self._users.get(scope.user_id)
+        user = self._users.get(scope.user_id)
         held = {} if user is None else user.user_index.turns
         return [place for place in places if turn_document(place) not in held]
 
@@ -124,30 +123,14 @@ class IndexRegistry:
         """Index turns that a vector service found, for a while, although the index may be full."""
         new = user_index.admit_transient(turns)
         if new:
-            await asyncio.wrap_future(self._background.run(lambda: self._index(scope, user_index, new)))
+            await asyncio.wrap_future(self._background.submit(lambda: self._index(scope, user_index, new)))
 
     def _user(self, user_id: str) -> _User:
-        with self._lock:
-            user = self._users.get(user_id)
-            if user is None:
-                self._own.watch(user_id)
-                user = self._users[user_id] = _User(self._new_index(), self._own.writer)
-            self._users.move_to_end(user_id)
-            self._evict()
-            return user
+        def new() -> _User:
+            self._own.watch(user_id)
+            return _User(self._new_index(), self._own.writer)
 
-    def _evict(self) -> None:
-        while len(self._users) > USERS_KEPT or (len(self._users) > 1 and self._documents > DOCUMENTS_KEPT):
-            user_id, removed = self._users.popitem(last=False)
-            self._own.disconnect(user_id)
-            self._documents -= removed.counted
-
-    def _count(self, user_id: str, user: _User) -> None:
-        with self._lock:
-            if self._users.get(user_id) is user:
-                size = len(user.user_index.index)
-                self._documents += size - user.counted
-                user.counted = size
+        return self._users.get_or_add(user_id, new)
 
     async def _is_outdated(self, scope: Scope, user: _User, snapshot: UserSnapshot, activities: ActivityLog) -> bool:
         user_index = user.user_index
@@ -189,7 +172,7 @@ class IndexRegistry:
                 await self._read_sessions(scope, user)
                 user.change_token = change_token
             finally:
-                self._count(scope.user_id, user)
+                self._users.weigh_again(scope.user_id, user)
 
     async def _index_changes(self, scope: Scope, user_index: UserIndex, snapshot: UserSnapshot) -> None:
         if user_index.snapshot.serial >= snapshot.serial:

@@ -7,19 +7,12 @@ from itertools import chain
 
 from mcp_memory_server.domain.facts.topics import checked_prefix, is_under, same_topic
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import checked_text
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.language.aspects import aspects_of
 from mcp_memory_server.domain.language.word_forms import asked_words
-from mcp_memory_server.domain.recall.answers import (
-    MOST_AGAIN,
-    Recalled,
-    Recollection,
-    Reply,
-    Status,
-    check_budget,
-    told,
-)
+from mcp_memory_server.domain.recall.answers import MOST_AGAIN, Recalled, Recollection, Reply, check_budget, told
 from mcp_memory_server.domain.recall.cursors import Place, place_from
 from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.likelihood import Likelihood, likelihood

@@ -13,7 +13,8 @@ from mcp_memory_server import Memory, NewTurn, Role, Scope, Settings, Statement,
 from mcp_memory_server.adapters.dynamodb import vector_index
 from mcp_memory_server.adapters.dynamodb.tables import create_table
 from mcp_memory_server.adapters.dynamodb.vector_index_shape import VectorIndexShape
-from mcp_memory_server.domain.recall.answers import Recalled, Status
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import LIFE
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.measures import FOREIGN_VECTORS, Measure
@@ -22,11 +23,11 @@ from mcp_memory_server.services.recall import index_registry, nearby_turns, user
 from mcp_memory_server.services.recall.index_registry import TOO_MANY
 from mcp_memory_server.services.recall.nearby_turns import BY_MEANING, NOT_ASKED
 from tests.clock import FakeClock
-from tests.contract.addresses import PATIENCE
-from tests.contract.vector_tables import new_name
 from tests.engines.bedrock import TITAN, bedrock_service
 from tests.engines.http_proxy import Fate, always
 from tests.engines.vector_endpoint import VectorEndpoint
+from tests.stores.tables import PATIENCE
+from tests.stores.vector_tables import new_name
 
 pytestmark = pytest.mark.anyio
 
