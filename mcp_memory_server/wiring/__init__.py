@@ -24,7 +24,7 @@ from mcp_memory_server.services.recall.recall import Recall
 from mcp_memory_server.services.summaries.handoffs import HandOffs
 from mcp_memory_server.services.summaries.summaries import Summaries
 from mcp_memory_server.services.users.archive import Archive
-from mcp_memory_server.services.users.erasure import Elsewhere, Erasure
+from mcp_memory_server.services.users.erasure import Erasure, OtherStores
 from mcp_memory_server.settings import Settings, read_settings
 from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedders
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
@@ -238,23 +238,25 @@ def _no_care() -> "Care":
 def _assembled(
     table: ItemTable, facts: Facts, sessions: _Sessions, searching: Searching, now: Callable[[], datetime]
 ) -> Memory:
-    known, embeddings, searchable = searching.known, searching.embeddings, searching.searchable
+    known, embeddings, indexes = searching.known, searching.embeddings, searching.indexes
     summaries = Summaries(table, now)
 
-    def elsewhere() -> Elsewhere:
+    def elsewhere() -> OtherStores:
         beside = sessions().beside
-        return Elsewhere(beside.states, [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None])
+        return OtherStores(
+            beside.states, [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None]
+        )
 
     return Memory(
         facts=facts,
         preferences=Preferences(table, embeddings, now),
         notes=Notes(table, embeddings, now),
         recall=Recall(
-            known, searchable, searching.nearby, searching.turns, embeddings, searching.access, count_tokens, now
+            known, indexes, searching.nearby, searching.turns, embeddings, searching.access, count_tokens, now
         ),
         context=Context(
             known,
-            searchable,
+            indexes,
             embeddings,
             lambda scope: sessions().reader.load(scope),
             HandOffs(summaries),
@@ -262,7 +264,7 @@ def _assembled(
             now,
         ),
         summaries=summaries,
-        erasure=Erasure(table, known, searchable, elsewhere, now),
+        erasure=Erasure(table, known, indexes, elsewhere, now),
         archive=Archive(table, embeddings, now),
         table=table,
         sessions=lambda: sessions().services,

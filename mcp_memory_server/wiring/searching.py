@@ -28,7 +28,7 @@ class Searching:
     own: LocalWrites
     known: UserMemoryCache
     turns: PastTurns
-    searchable: IndexRegistry
+    indexes: IndexRegistry
     nearby: NearbyTurns
     access: AccessCounts
     reembedding: Reembedding
@@ -61,14 +61,14 @@ def searching_over(
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
     own = LocalWrites()
-    searchable = IndexRegistry(new_search_index, turns, reembedding, background, own, now, lists_late=lists_late)
+    indexes = IndexRegistry(new_search_index, turns, reembedding, background, own, now, lists_late=lists_late)
     return Searching(
         embeddings,
         own,
         UserMemoryCache(table, embeddings.models, near=near),
         turns,
-        searchable,
-        NearbyTurns(searchable, turns, vectors, embeddings.model, metrics),
+        indexes,
+        NearbyTurns(indexes, turns, vectors, embeddings.model, metrics),
         AccessCounts(table, background, now),
         reembedding,
         background,

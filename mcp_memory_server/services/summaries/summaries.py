@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mcp_memory_server.domain.kernel.items import Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.language.mentions import names, sketch, speaks_of
+from mcp_memory_server.domain.language.mentions import is_within_sketch, matches_sketch, sketch
 from mcp_memory_server.domain.summaries.folds import without
 from mcp_memory_server.domain.summaries.summary import Level, Summary
 from mcp_memory_server.errors import TableDamagedError
@@ -38,13 +38,15 @@ class ForgottenThings:
 
     def has(self, sentence: str) -> bool:
         """Tell whether a sentence speaks of something that was forgotten."""
-        return any(speaks_of(sentence, sketch) for sketch in self.sketches)
+        return any(matches_sketch(sentence, sketch) for sketch in self.sketches)
 
     def taken_from(self, summary: Summary) -> Summary:
         """Return the summary without what was forgotten."""
         told = {*summary.discussed, *summary.preferences, *summary.unresolved}
         sentences = frozenset(sentence for sentence in told if self.has(sentence))
-        topics = frozenset(topic for topic in summary.topics if any(names(topic, one) for one in self.sketches))
+        topics = frozenset(
+            topic for topic in summary.topics if any(is_within_sketch(topic, one) for one in self.sketches)
+        )
         return without(summary, sentences | topics)
 
 

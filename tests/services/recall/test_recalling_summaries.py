@@ -1,4 +1,4 @@
-"""Summaries are found by recall, marked as what they are, and can be forgotten, exported and brought back."""
+"""Summaries are found by recall with a label, and can be forgotten, exported and imported."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -25,7 +25,7 @@ async def memory(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
         yield one
 
 
-async def test_a_summary_is_found_and_marked(memory: Memory) -> None:
+async def test_a_summary_is_found_and_labelled(memory: Memory) -> None:
     found = await memory.recall.search(ANNA, "what about the bonsai?")
 
     told = {one.id: one for one in found.memories}
@@ -34,7 +34,7 @@ async def test_a_summary_is_found_and_marked(memory: Memory) -> None:
     assert {one.kind for one in found.memories} == {Kind.SUMMARY, Kind.TURN}
 
 
-async def test_a_summary_is_told_once_on_the_page(memory: Memory) -> None:
+async def test_a_summary_is_shown_once_on_the_page(memory: Memory) -> None:
     page = await memory.context.load(ANNA)
 
     assert page.text.count("shallow pot") == 1
