@@ -106,7 +106,7 @@ def timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine shares two cores with the tests: how long is waited for it is tested elsewhere."""
     patient = partial(vector_index.open_vector_index, deadline=PATIENCE)
     monkeypatch.setattr(vector_index, "open_vector_index", patient)
-    monkeypatch.setattr(nearby_turns, "PATIENCE_SECONDS", PATIENCE.total_seconds())
+    monkeypatch.setattr(nearby_turns, "TIMEOUT_SECONDS", PATIENCE.total_seconds())
 
 
 async def make(endpoint: VectorEndpoint, name: str, dimensions: int) -> None:
@@ -247,7 +247,7 @@ async def test_a_service_that_did_not_answer_is_left_alone_for_a_while(place: Pl
 async def test_what_was_brought_in_leaves_for_others_and_is_found_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searchable, "MOST_GUESTS", 1)
+    monkeypatch.setattr(searchable, "MOST_TRANSIENT", 1)
     await talk(place)
     async with place.process() as memory:
         await memory.conversations.append(Scope("anna", "talk"), NewTurn(Role.USER, VIOLIN))
