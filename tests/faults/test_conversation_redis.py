@@ -12,13 +12,13 @@ import pytest
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from mcp_memory_server.services.sessions import cache_epoch as cache_epoch
 from mcp_memory_server.services.sessions import outbox_worker as outbox_worker
-from tests.contract.addresses import DynamoDbAddress
 from tests.engines.http_proxy import Fate, HttpProxy, always, for_writes
 from tests.engines.link import Link
 from tests.engines.servers import RedisServer
 from tests.engines.tcp_proxy import TcpProxy
 from tests.faults.conversations import CHAT, dynamodb_url, settings, until_delivered
 from tests.faults.talks import TURNS_EACH, Happening, Talk, talking
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 

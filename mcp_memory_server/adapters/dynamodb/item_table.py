@@ -203,8 +203,8 @@ class DynamoDbItemTable:
                 return
             await self._calls.pause(attempt, deadline)
 
-    async def mark(self) -> object | None:
-        """See the port. Here it cannot be told."""
+    async def change_token(self) -> object | None:
+        """See the port. DynamoDB has no such token."""
         return None
 
     async def delete_many(self, keys: Collection[Key]) -> None:

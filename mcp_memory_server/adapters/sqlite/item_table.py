@@ -155,8 +155,8 @@ class SqliteItemTable:
         """See the port."""
         await self._apply(writes, operation_id)
 
-    async def mark(self) -> object | None:
-        """See the port. What this process writes changes it too, because another connection does."""
+    async def change_token(self) -> object | None:
+        """See the port. The token also changes when this process writes, because it writes on another connection."""
         return self._read_here(lambda connection: connection.execute("PRAGMA data_version").fetchone()[0])
 
     async def delete_many(self, keys: Collection[Key]) -> None:

@@ -8,8 +8,7 @@ from mcp_memory_server.adapters.sqlite import outbox_statements as statements
 from mcp_memory_server.adapters.sqlite.outbox_file import DEADLINE, OutboxFile
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.items import check_operation_id
-from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.kept_sessions import owner_of
+from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
 
 _NOTHING: Sequence[QueuedTurn] = ()
@@ -29,12 +28,12 @@ class SqliteOutbox:
     async def add(self, queued: QueuedTurn) -> None:
         """See the port."""
         check_operation_id(queued.operation_id)
-        owner_of(queued.scope)
+        user_and_session(queued.scope)
         await self._file.write(lambda connection: statements.add(connection, queued))
 
     async def waiting(self, scope: Scope) -> Sequence[QueuedTurn]:
         """See the port."""
-        line = owner_of(scope)
+        line = user_and_session(scope)
         return await self._file.read(lambda connection: statements.waiting(connection, line), otherwise=_NOTHING)
 
     async def claim(self, owner: str, *, lease: timedelta, most: int) -> Sequence[ClaimedTurn]:

@@ -13,7 +13,7 @@ from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Body, Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS
 from mcp_memory_server.domain.recall.memories import (
-    Earlier,
+    ChangeSet,
     StoredMemory,
     UserSnapshot,
     by_topic,
@@ -44,7 +44,7 @@ from mcp_memory_server.schema.user_versions import (
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
 """So many memories, of all users together, are kept in memory; the users seen least recently are evicted first."""
-MOST_EARLIER = 30
+MOST_CHANGE_SETS = 30
 """So many of the last changes are listed in a snapshot: an index that follows it need not compare everything."""
 READ_ALONG_AFTER = PUSHED_KEPT // 2
 """After so many own writes without a read, the snapshot is refreshed: the change log reaches back only so far."""
@@ -151,7 +151,7 @@ class UserMemoryCache:
         profile = await table.get(keys.profile_key(scope))
         version = version_from(profile)
         cached = self._users.get(scope.user_id)
-        if cached is not None and cached[0].stamp == version:
+        if cached is not None and cached[0].version == version:
             return cached, profile
         before = None if cached is None else cached[0]
         body: Body = {} if profile is None else profile.body
@@ -160,8 +160,8 @@ class UserMemoryCache:
             snapshot = await self._load(scope)
         else:
             snapshot = await self._changed(scope, before, changes)
-        published, are_lost = activity_since(None if before is None else before.talks, body)
-        snapshot = replace(snapshot, stamp=version, serial=serial, talks=activity_count(body))
+        published, are_lost = activity_since(None if before is None else before.activity_count, body)
+        snapshot = replace(snapshot, version=version, serial=serial, activity_count=activity_count(body))
         return self._keep(scope, snapshot, published, are_lost=are_lost), profile
 
     async def _load(self, scope: Scope) -> UserSnapshot:
@@ -170,7 +170,7 @@ class UserMemoryCache:
         cursor: str | None = None
         while True:
             page = await self._table.query(
-                keys.user_partition(scope.user_id), between=keys.KNOWN_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
+                keys.user_partition(scope.user_id), between=keys.USER_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
             )
             is_long = len(page.items) >= READ_IN_A_THREAD
             pages.append(await asyncio.to_thread(self._read, page.items) if is_long else self._read(page.items))
@@ -181,9 +181,9 @@ class UserMemoryCache:
         """Return the snapshot after reading again only what has changed."""
         partition = keys.user_partition(scope.user_id)
         changed = {sk for change in changes for sk in change.sort_keys}
-        wanted = {sk for sk in changed if keys.is_known(sk)}
+        wanted = {sk for sk in changed if keys.is_in_user_key_range(sk)}
         if not wanted:
-            return replace(snapshot, earlier=_earlier(snapshot, wanted))
+            return replace(snapshot, change_sets=_change_sets(snapshot, wanted))
         found = await self._table.get_many([Key(partition, sk) for sk in wanted])
         return _over(snapshot, wanted, self._read(found.values()))
 
@@ -194,7 +194,7 @@ class UserMemoryCache:
         for item in items:
             if item.key.sk.startswith(keys.FORGOTTEN):
                 forgotten |= _forgotten(item)
-            elif item.key.sk.startswith(keys.NO_MEMORIES):
+            elif item.key.sk.startswith(keys.BOOKKEEPING):
                 continue
             elif (memory := memory_from(item, self._models)) is not None:
                 memories[item.key.sk] = memory
@@ -267,7 +267,7 @@ def _over(snapshot: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserS
         snapshot,
         by_key=memories,
         overviews=[one for before in snapshot.overviews if (one := updated(before, removed, now.by_key)) is not None],
-        earlier=_earlier(snapshot, changed),
+        change_sets=_change_sets(snapshot, changed),
         unreadable=(snapshot.unreadable - changed) | now.unreadable,
         forgotten=(snapshot.forgotten - fingerprints) | now.forgotten,
         legacy=(snapshot.legacy - changed) | now.legacy,
@@ -275,9 +275,9 @@ def _over(snapshot: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserS
     )
 
 
-def _earlier(snapshot: UserSnapshot, changed: set[str]) -> tuple[Earlier, ...]:
-    return (*snapshot.earlier[-MOST_EARLIER:], Earlier(snapshot.serial, frozenset(changed)))
+def _change_sets(snapshot: UserSnapshot, changed: set[str]) -> tuple[ChangeSet, ...]:
+    return (*snapshot.change_sets[-MOST_CHANGE_SETS:], ChangeSet(snapshot.serial, frozenset(changed)))
 
 
 def _version_of(snapshot: UserSnapshot) -> UserVersion | None:
-    return snapshot.stamp if isinstance(snapshot.stamp, UserVersion) else None
+    return snapshot.version if isinstance(snapshot.version, UserVersion) else None

@@ -45,7 +45,7 @@ class _User:
         self.searchable = UserIndex(index, writer)
         self.bringing_up = asyncio.Lock()
         self.listed_again_until = float("-inf")
-        self.mark: object | None = None
+        self.change_token: object | None = None
         self.has_too_many = False
 
 
@@ -136,8 +136,8 @@ class IndexRegistry:
             return True
         if not searchable.to_read(self._now()):
             return False
-        mark = await self._turns.mark()
-        return mark is None or mark != user.mark
+        change_token = await self._turns.change_token()
+        return change_token is None or change_token != user.change_token
 
     def _missing(self, user: _User) -> tuple[str, ...]:
         unreadable = user.searchable.unreadable_turns
@@ -149,7 +149,8 @@ class IndexRegistry:
             await self._learn(scope, user.searchable, known)
             if talks is None:
                 return
-            mark = await self._turns.mark()  # before anything is read: what is written meanwhile is new the next time
+            # Taken before anything is read, so that a write in the meantime is read the next time.
+            change_token = await self._turns.change_token()
             announced, are_lost = talks.take()
             is_settled = user.searchable.has_read_activity and time.monotonic() >= user.listed_again_until
             user.searchable.follow(announced, self._now(), is_settled=is_settled)
@@ -160,7 +161,7 @@ class IndexRegistry:
                 await self._list(scope, user, has_announced=bool(announced))
             try:
                 await self._read(scope, user)
-                user.mark = mark
+                user.change_token = change_token
             finally:
                 self._users.weigh_again(scope.user_id, user)
 

@@ -27,7 +27,7 @@ class _CachedHandOff:
 
     def is_valid_for(self, snapshot: UserSnapshot) -> bool:
         """Return whether nothing that a hand-off depends on differs in this snapshot."""
-        if self.version == snapshot.stamp:
+        if self.version == snapshot.version:
             return True
         changed = snapshot.changed_since(self.serial)
         return changed is not None and not any(sk.startswith(_DEPENDS_ON) for sk in changed)
@@ -44,7 +44,7 @@ class HandOffs:
         """Return the hand-off as of this snapshot."""
         cached = self._cached.get(scope.user_id)
         if cached is None or not cached.is_valid_for(snapshot):
-            cached = _CachedHandOff(snapshot.stamp, snapshot.serial, await self._made(scope, snapshot))
+            cached = _CachedHandOff(snapshot.version, snapshot.serial, await self._made(scope, snapshot))
             self._cached.put(scope.user_id, cached)
         return cached.handoff
 

@@ -34,7 +34,7 @@ from uuid import uuid4
 
 from mcp_memory_server.domain.kernel.log_labels import log_label
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import Status
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turns import View
 from mcp_memory_server.domain.summaries.agent_summaries import AgentSummary, as_written, continued
