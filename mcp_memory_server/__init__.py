@@ -14,7 +14,8 @@ from mcp_memory_server.domain.facts.fact import Fact, Outcome, Permanence, Sourc
 from mcp_memory_server.domain.facts.notes import Note, NoteKind
 from mcp_memory_server.domain.facts.preferences import Preference, PreferenceChange, SetBy
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import Recalled, Recollection, Status
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.answers import Recalled, Recollection
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.errors import (
     ConfigurationError,

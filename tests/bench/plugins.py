@@ -25,7 +25,7 @@ from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import Memory, Scope, Settings, open_memory
 from tests.bench.figures import Cell, Figures, print_figures, verdict
 from tests.engines.servers import redis_server
-from tests.plugins.core.probers import probes_of_each_round
+from tests.plugins.breakers.probers import probes_of_each_round
 
 ROUNDS = 40
 CHECKS = 2000

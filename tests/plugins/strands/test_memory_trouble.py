@@ -35,11 +35,8 @@ def table_is_down(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedMe
             outbox=f"sqlite://{folder}/outbox.db",
         )
     )
-    with pytest.MonkeyPatch.context() as patch:
-        for service in ("behind", "delivery"):  # it tries to the last moment, which need not be far
-            patch.setattr(f"mcp_memory_server.services.{service}.DRAIN_SECONDS", 0.2)
-        yield shared
-        shared.close()
+    yield shared
+    shared.close()
 
 
 def test_with_the_table_down_for_the_whole_run_the_agent_answers_and_says_what_it_could_not_know(
