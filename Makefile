@@ -8,8 +8,8 @@ UV      := .engines/uv/bin/uv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format bench bench-conversations bench-dax bench-plugins bench-recall bench-sizes engines lock \
-        clean
+.PHONY: help run test test-slow lint format docs-api bench bench-conversations bench-dax bench-plugins bench-recall bench-sizes \
+        engines lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -32,6 +32,9 @@ lint: $(READY) ## Style, formatting, types, import directions
 format: $(READY) ## Let ruff tidy up
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
+
+docs-api: $(READY) ## Write docs/api.md anew from signatures and docstrings
+	$(PYTHON) -m tests.project.api_reference
 
 bench: engines ## Measure against the budgets
 	$(PYTHON) tests/bench/run.py

@@ -207,6 +207,7 @@ MEASURES = (
     MODEL_TOKENS,
     SPENDING,
 )
+"""Everything that is measured, each with its name, unit, labels and the limit of its alarm."""
 
 
 def alarm_in_words(measure: Measure) -> str:
