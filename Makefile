@@ -5,13 +5,14 @@ PYTHON  := .venv/bin/python
 PYTEST  := $(PYTHON) -m pytest
 READY   := .venv/.ready
 UV      := .engines/uv/bin/uv
+LOWEST  := .venv-lowest/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow lint format docs-api bench bench-conversations bench-dax bench-plugins bench-recall bench-sizes \
-        engines lock clean
+.PHONY: help run test test-slow test-lowest lint format docs docs-api wheel bench bench-conversations bench-dax bench-plugins bench-recall \
+        bench-sizes engines lock clean
 
-help: ## Show what can be made
+help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
 
 run: $(READY) ## Start the server on this machine; it prints how to attach a client
@@ -22,6 +23,11 @@ test: lint engines ## Lint, then every test except the slow ones
 
 test-slow: engines ## The long runs: kills, power loss, soak
 	$(PYTEST) -m slow
+
+test-lowest: engines $(UV) ## The tests against the lowest version of each dependency that pyproject.toml allows
+	$(UV) venv --quiet --clear --python $(PYTHON) .venv-lowest
+	$(UV) pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable '.[all]' --group test
+	$(LOWEST) -m pytest -m "not slow"
 
 lint: $(READY) ## Style, formatting, types, import directions
 	$(PYTHON) -m ruff check .
@@ -36,20 +42,29 @@ format: $(READY) ## Let ruff tidy up
 docs-api: $(READY) ## Write docs/api.md anew from signatures and docstrings
 	$(PYTHON) -m tests.project.api_reference
 
+docs: $(READY) ## Check the documents: commands, links, tables, decision records, the picture of the layers
+	$(PYTEST) tests/project/test_architecture.py tests/project/test_decisions.py tests/project/test_operations.py \
+		tests/project/test_readme.py tests/project/test_plugin_pages.py tests/project/test_recall_page.py \
+		tests/project/test_public_names.py tests/project/test_api_reference.py
+
+wheel: $(READY) ## Build the wheel and the source archive into dist/
+	rm -rf dist
+	$(PYTHON) -m hatchling build --directory dist
+
 bench: engines ## Measure against the budgets
 	$(PYTHON) tests/bench/run.py
 
 bench-conversations: engines ## Measure conversations on Redis and DynamoDB Local
 	$(PYTHON) tests/bench/conversations.py
 
-bench-plugins: engines ## Measure breakers, the state that agents share, and what a turn of an agent costs
+bench-plugins: engines ## Measure breakers, the shared agent state, and what a turn of an agent costs
 	$(PYTHON) -m tests.bench.plugins
 	$(PYTHON) -m tests.bench.agents
 
 bench-dax: engines ## Measure a day of 1,000 users behind DAX, on the cluster of the tests
 	$(PYTHON) -m tests.bench.dax
 
-bench-recall: $(READY) ## Measure what recall finds, in the data beside the repository, and renew docs/recall.md
+bench-recall: $(READY) ## Measure what recall finds, in the data beside the repository, and rewrite docs/recall.md
 	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum --nonsense --categories --tool --sizes 5 50 500 5000 --write
 	$(PYTHON) -m tests.bench.recall.life --write
 
@@ -57,16 +72,19 @@ bench-sizes: $(READY) ## Measure recall with 10,000 and 100,000 memories, over s
 	$(PYTHON) -m tests.bench.recall.sizes --write
 
 engines: $(READY) ## Install the engines that tests run against into .engines
-	@# Without one its tests are skipped, or fail where CI is set: that is for the tests to say.
+	@# A missing engine skips its tests, or fails them where CI is set.
 	-@$(PYTHON) tests/engines/install.py .engines
 
-lock: ## Write requirements.lock anew (make lock UPGRADE=--upgrade takes newer releases)
-	test -x $(UV) || { $(PYTHON3) -m venv .engines/uv && .engines/uv/bin/pip install --quiet uv==0.13.8; }
+$(UV):
+	$(PYTHON3) -m venv .engines/uv
+	.engines/uv/bin/pip install --quiet uv==0.13.8
+
+lock: $(UV) ## Rewrite requirements.lock (make lock UPGRADE=--upgrade takes newer releases)
 	$(UV) pip compile pyproject.toml --quiet $(UPGRADE) --all-extras --group test --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock
 
-clean: ## Remove everything that make made
-	rm -rf .venv .engines dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+clean: ## Remove everything that make created
+	rm -rf .venv .venv-lowest .engines dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.lock pyproject.toml

@@ -17,7 +17,8 @@ from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Statem
 from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.facts.preferences import SetBy
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import Recollection, Status
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.answers import Recollection
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.errors import (
     ConfigurationError,

@@ -14,6 +14,8 @@ from tests.dax_server.running import DaxCluster, dax_cluster
 from tests.engines.install import EngineMissingError
 from tests.engines.servers import RedisServer, dynamodb_local, moto_server, redis_cluster, redis_server
 
+pytest_plugins = ("tests.stores.fixtures",)
+
 E = TypeVar("E")
 
 DUMMY_AWS = {

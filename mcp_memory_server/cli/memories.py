@@ -7,6 +7,7 @@ from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import print_json, print_table, say
 from mcp_memory_server.domain.facts.dates import first_day, last_day
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Standing, Statement, confidence_at
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.answers import Recollection
 from mcp_memory_server.domain.recall.memories import Kind
@@ -14,7 +15,7 @@ from mcp_memory_server.errors import InvalidRequestError, NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.tools.dates import moment_from
-from mcp_memory_server.wiring import open_memory, utc_now
+from mcp_memory_server.wiring import open_memory
 
 
 async def facts(parsed: argparse.Namespace, settings: Settings) -> int:

@@ -1,1 +1,3 @@
-"""What the services ask of the outside world. Each docstring is a contract, tested once for every adapter."""
+"""The interfaces that the services need from the outside world. Each docstring is a contract, tested once for every
+adapter.
+"""

@@ -1,4 +1,4 @@
-"""Dead letters: acknowledged turns that the table would not take, kept until somebody sees to them."""
+"""Dead letters: acknowledged turns that the table refused, kept until an operator redrives them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,38 +7,40 @@ from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLette
 
 
 class DeadLetters(Protocol):
-    """A durable heap of letters. They are looked at, taken in hand, and removed when the table has them after all.
+    """A durable queue of dead letters. A redrive receives them, writes them to the table, and removes them.
 
     Any method may raise UnavailableError. A method never blocks the event loop, and may be awaited from any event loop.
     """
 
     async def add(self, letter: DeadLetter) -> None:
-        """Keep a letter. It is durable when this returns. The same turn again may be kept twice: redriving tells."""
+        """Store a letter. It is durable when this returns. The same turn may be stored twice; a redrive recognises
+        that.
+        """
         ...
 
     async def take(self, *, most: int) -> Sequence[HeldLetter]:
-        """Take some in hand, the oldest first as far as the store knows. Others do not get them for a while.
+        """Receive some letters, roughly oldest first. Others do not receive them for a while.
 
-        Fewer than ``most`` does not mean that these are all; none at all does, as far as the store can tell.
+        Fewer than ``most`` does not mean that these are all. An empty result means that the store knows of no more.
         """
         ...
 
     async def let_go(self, receipts: Sequence[str]) -> None:
-        """Put back what was taken: others may have it at once."""
+        """Return received letters to the queue, where others may receive them at once."""
         ...
 
     async def remove(self, receipts: Sequence[str]) -> None:
-        """Delete letters that were taken in hand. Removing twice is harmless."""
+        """Delete received letters. Removing twice is harmless."""
         ...
 
     async def erase(self, user_id: str) -> int:
-        """Remove every letter of a user that the store can find, and return how many that were."""
+        """Remove every letter of a user that the store can find, and return their number."""
         ...
 
     async def count(self) -> int:
-        """Return about how many there are, those in somebody's hands included."""
+        """Return approximately how many there are, received ones included."""
         ...
 
     async def close(self) -> None:
-        """Let go of the store. Closing twice is harmless."""
+        """Release the store. Closing twice is harmless."""
         ...

@@ -1,23 +1,23 @@
-"""Embedding: turning texts into vectors, so that what means the same is found although it is said in other words."""
+"""Embedding: turn texts into vectors, so that a text is found by its meaning whatever words it uses."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one model. They have the form that ``domain.vectors`` describes.
+    """Turns texts into vectors of one model, in the form that ``domain.vectors`` describes.
 
-    A method may be awaited from any event loop and never blocks it. Many may be running at once.
+    A method may be awaited from any event loop, never blocks it, and may run many times at once.
     """
 
     @property
     def model(self) -> str:
-        """The name that is kept beside each vector. Vectors under another name must not be compared with these."""
+        """The name stored beside each vector. Vectors under another name must not be compared with these."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """How many bytes a vector has."""
+        """The number of bytes of a vector."""
         ...
 
     @property
@@ -27,26 +27,26 @@ class Embedder(Protocol):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a vector takes but a moment: the model runs here, and is loaded."""
+        """Whether the model runs in this process and is loaded, so that a vector takes only a moment."""
         ...
 
     def prepare(self) -> None:
-        """Begin to load a model that runs in this process, and return at once. Twice is harmless."""
+        """Start loading a model that runs in this process, and return at once. Calling it twice is harmless."""
         ...
 
     async def embed(self, texts: Sequence[str], *, as_question: bool = False) -> Sequence[bytes]:
-        """Return a vector for each text, in their order. The same text always has the same vector.
+        """Return a vector for each text, in their order. The same text always gets the same vector.
 
-        ``as_question`` says that the texts ask for what is stored; some models place those elsewhere than what answers
-        them. No text is refused: a blank one has a vector of zeros, of a very long one the beginning counts, and
-        characters that no model could know are passed over. Any number of texts is taken, none at all included.
+        ``as_question`` says that the texts are questions; some models embed questions differently from answers. No text
+        is refused: a blank one gets a vector of zeros, of a very long one only the beginning counts, and unknown
+        characters are skipped. Any number of texts is allowed, none included.
 
         Raises:
-            UnavailableError: The model could not be asked now. What runs in this process does not raise it.
-            ConfigurationError: The model cannot be asked with these settings.
+            UnavailableError: The model did not answer. A model that runs in this process does not raise it.
+            ConfigurationError: The model cannot be called with these settings.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of what is open. Closing twice is harmless."""
+        """Release all resources. Closing twice is harmless."""
         ...

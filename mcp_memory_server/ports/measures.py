@@ -1,7 +1,7 @@
-"""What is measured: every metric by its name, and the limit beyond which somebody should look.
+"""All metrics by name, and the limits at which an operator is alerted.
 
-Labels are few, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis, anthropic …),
-``result`` and ``path`` (cluster, silent, fallback, table).
+Labels have few values, and never an id or a text: ``operation``, ``engine`` (sqlite, dynamodb, dax, redis, anthropic
+…), ``result`` and ``path`` (cluster, silent, fallback, table).
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ LATENCY_BUCKETS = (
     *(0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 20, 25, 30, 40, 50, 75, 100),
     *(250, 500, 1_000, 2_500, 5_000, 10_000, 30_000),
 )
-"""In milliseconds. Each limit of an alarm is one of them, so that an alarm is exact."""
+"""In milliseconds. The limit of each alarm is one of them, so that an alarm is exact."""
 
 DELAY_BUCKETS = (1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000)
 ITEM_BUCKETS = (0, 1, 2, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1_000)
@@ -22,7 +22,7 @@ PER_CALL = ("operation", "engine", "result")
 
 
 class Kind(StrEnum):
-    """How the values of a measure add up."""
+    """The type of a metric."""
 
     HISTOGRAM = "histogram"
     COUNTER = "counter"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Alarm:
-    """A figure that stays beyond its limit for so many minutes deserves a look."""
+    """An alert, raised when a figure stays beyond its limit for this many minutes."""
 
     figure: Literal["p95", "average", "value", "count a minute"]
     sign: Literal["<", ">"]
@@ -41,7 +41,7 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Measure:
-    """One metric: what its values mean, what they are labelled with, and the bounds of a histogram's buckets."""
+    """One metric: its name, unit, meaning and labels, and the bounds of a histogram's buckets."""
 
     name: str
     kind: Kind
@@ -211,7 +211,7 @@ MEASURES = (
 
 
 def alarm_in_words(measure: Measure) -> str:
-    """Return when to look, as the page for operators says it: "p95 > 20 ms for 5 min"."""
+    """Return the condition of the alarm in words: "p95 > 20 ms for 5 min"."""
     if measure.alarm is None:
         return "none"
     unit = "" if measure.unit.startswith("{") else f" {measure.unit}"

@@ -1,4 +1,4 @@
-"""Metrics: where measurements go."""
+"""Metrics: the sink of measurements."""
 
 from typing import Protocol
 
@@ -6,10 +6,10 @@ from mcp_memory_server.ports.measures import Measure
 
 
 class Metrics(Protocol):
-    """Takes measurements. It is cheap, never raises, and may be called from any thread."""
+    """Records measurements. It is cheap, never raises, and may be called from any thread."""
 
     def record(self, measure: Measure, value: float, **labels: str) -> None:
-        """Note a value: one more of a histogram, so many more of a counter, the newest of a gauge.
+        """Record a value: an observation of a histogram, an increment of a counter, or the newest value of a gauge.
 
         Labels are names of operations, engines and results; never an id, never a text.
         """
@@ -17,7 +17,7 @@ class Metrics(Protocol):
 
 
 class NoMetrics:
-    """Measures nothing, where nobody asked for it."""
+    """Records nothing; used when no metrics are configured."""
 
     def record(self, measure: Measure, value: float, **labels: str) -> None:
         """See the port."""

@@ -1,4 +1,4 @@
-"""A search index: the memories of one user, found by words, by meaning and by their circumstances."""
+"""A search index: the memories of one user, found by words, by meaning, by time and by speaker."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -9,46 +9,47 @@ from mcp_memory_server.domain.recall.documents import Document, Match, Prior
 
 
 class SearchIndex(Protocol):
-    """A copy of what is stored, which can be made again from it. Two threads must not use it at once."""
+    """An in-memory index that can be rebuilt from the table. Two threads must not use it at once."""
 
     def __len__(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         ...
 
     def __contains__(self, document_id: object) -> bool:
-        """Tell whether there is a document with this id."""
+        """Check whether there is a document with this id."""
         ...
 
     def add(self, documents: Sequence[Document], vectors: Sequence[Vectors] | None = None) -> None:
         """Index the documents, with the vectors of their texts where there are any.
 
-        A document with the id of an earlier one replaces it. All coarse vectors are of one model, all fine ones of one.
+        A document replaces an earlier one with the same id. All coarse vectors are of one model, and all fine ones of
+        one.
         """
         ...
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Forget the documents. An id that is not there is a no-op."""
+        """Remove the documents. An id that is not there is a no-op."""
         ...
 
     def same_as(self, document_id: str) -> list[str]:
-        """Return the other documents that were said in the same words by the same one; none if it is not there.
+        """Return the other documents with the same words by the same speaker; none if the document is not there.
 
-        By chance there may be another one among them, once in a very long time: whoever acts on it looks at them.
+        Very rarely a hash collision adds another document: a caller that changes something compares the texts.
         """
         ...
 
     def beside(self, document_id: str, reach: int) -> tuple[list[str], list[str]]:
-        """Return what was said before the document and what was said after it in its session, the nearest first.
+        """Return the documents before and after this one in its session, each list nearest first.
 
-        At most ``reach`` each; none where it stands alone, is not there, or is the first or the last.
+        At most ``reach`` each; none if it stands alone, is not there, or is the first or the last.
         """
         ...
 
     def alike(self, document_id: str, limit: int) -> list[tuple[str, float]]:
         """Return the documents that are closest in meaning to this one, closest first, each with its cosine.
 
-        Only documents that stand alone are compared, by fine vectors if this one has one and by coarse ones if not.
-        None is returned for a document that is not there, or has no vector.
+        Only documents outside of sessions are compared, by fine vectors if this one has one and else by coarse ones.
+        Nothing is returned for a document that is not there or has no vector.
         """
         ...
 
@@ -63,11 +64,11 @@ class SearchIndex(Protocol):
         explain: bool = False,
         few_weak: bool = True,
     ) -> list[Match]:
-        """Return the documents that answer one of the questions best, the most probable first, at most ``limit``.
+        """Return at most ``limit`` documents that answer one of the questions, most probable first.
 
-        The best there is is always returned, with a low probability if it is hardly an answer, but only a few of those
-        (``domain.likelihood``), unless not ``few_weak``. A question without a telling word ("what is it?") finds
-        nothing. What was said more than once is one match. What is past comes after what holds; ``only`` names what may
-        be found, past or not, without a difference. Only to ``explain`` are the parts of scores returned.
+        The best match is always returned, with a low probability if it hardly answers, but only a few weak matches are
+        (``domain.likelihood``), unless ``few_weak`` is false. A question without a content word ("what is it?") finds
+        nothing. Documents with the same words are one match. Past facts come after current ones; ``only`` limits the
+        result to these ids, past or current. ``explain`` adds the parts of the scores.
         """
         ...

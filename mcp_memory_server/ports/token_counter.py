@@ -1,4 +1,4 @@
-"""Counting tokens, so that an answer keeps the budget that its reader gave it."""
+"""Counting tokens, so that a reply keeps the budget that its reader gave."""
 
 from typing import Protocol
 
@@ -7,5 +7,5 @@ class TokenCounter(Protocol):
     """Counts the tokens of a text."""
 
     def __call__(self, text: str) -> int:
-        """Return how many tokens a model would read. Never raises; at least as many as the estimate is honest for."""
+        """Return how many tokens a model would read. Never raises; an estimate is rather too high than too low."""
         ...

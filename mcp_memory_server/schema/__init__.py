@@ -1,1 +1,1 @@
-"""Where each memory lies in the table, and what is in its item."""
+"""Keys and bodies of the items in the table: where each kind of memory is stored and how it is encoded."""

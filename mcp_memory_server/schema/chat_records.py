@@ -1,7 +1,7 @@
-"""What is in the items of chats.
+"""Encode chats as items and decode them.
 
-The place of the active chat stays when the chat is over, with nothing in it but the id of that chat: so its version
-never starts again, and who read an earlier chat there cannot write to a later one.
+When a chat ends, the item of the active chat stays with nothing in it but the id of that chat. Its version therefore
+keeps rising, and a writer that has read an earlier chat there cannot overwrite a later one.
 """
 
 from mcp_memory_server.domain.conversations.chats import Chat
@@ -13,7 +13,9 @@ from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import Record, moment_or_none, optional_text
 
 BEGUN_BY, ENDED_BY = "begun_by", "ended_by"
-"""Which operation began or ended a chat, so that its repetition is recognised wherever the chat lies by then."""
+"""The ids of the operations that began and ended a chat, so that a retry is recognised wherever the chat is stored by
+then.
+"""
 
 AGENT_VERSION = "agent_version"
 
@@ -22,7 +24,7 @@ _LAST = "last"
 
 
 def chat_key(scope: Scope, chat: Chat) -> Key:
-    """Return where a chat lies: the active one in the one place for it, a past one under its id."""
+    """Return the key of a chat: one fixed key for the active chat with an agent, a key by id for a past one."""
     if chat.deleted_at is None:
         return keys.active_chat_key(scope, chat.agent)
     return keys.past_chat_key(scope, chat.agent, chat.id)
@@ -46,15 +48,15 @@ def chat_body(scope: Scope, chat: Chat, over: Record | None = None) -> dict[str,
 
 
 def no_chat_body(last: Chat) -> dict[str, Value]:
-    """Return the body of the active chat's place while there is none: only what the next one must sort after."""
+    """Return the body of the active chat's item while there is none: only the id after which the next one must sort."""
     return {_LAST: last.id}
 
 
 def chat_from(item: Item) -> Chat | None:
-    """Read a chat; None where the active chat's place is empty.
+    """Decode a chat; None if there is no active chat.
 
     Raises:
-        TableDamagedError: The item does not hold one.
+        TableDamagedError: The item holds no valid chat.
     """
     body, is_active = item.body, item.key.sk.startswith(keys.ACTIVE_CHATS)
     if is_active and "id" not in body:
@@ -74,9 +76,9 @@ def chat_from(item: Item) -> Chat | None:
     )
 
 
-def last_chat_id(place: Item | None) -> str | None:
-    """Return the id of the chat that is or was last in the active chat's place."""
-    if place is None:
+def last_chat_id(item: Item | None) -> str | None:
+    """Return the id of the chat that is, or was last, in the active chat's item."""
+    if item is None:
         return None
-    last = optional_text(place.body, "id") or optional_text(place.body, _LAST)
+    last = optional_text(item.body, "id") or optional_text(item.body, _LAST)
     return last if last is not None and is_ulid(last) else None

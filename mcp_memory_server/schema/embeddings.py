@@ -1,4 +1,4 @@
-"""How the vectors of a text lie beside it: each with its model and a check that it is of this very text."""
+"""Encode the vectors of a text as attributes beside it, each with its model and a checksum of the text."""
 
 import zlib
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _CHECK_BYTES = 4
 
 @dataclass(frozen=True)
 class Models:
-    """The names of the models in use, None for one that is not."""
+    """The names of the embedding models in use; None for a model that is not used."""
 
     coarse: str | None = None
     fine: str | None = None
@@ -28,7 +28,7 @@ ATTRIBUTES = _COARSE
 
 
 def embedding_body(text: str, vectors: Vectors, models: Models) -> dict[str, Value]:
-    """Return what is stored beside a text."""
+    """Return the attributes that hold the vectors of a text."""
     body: dict[str, Value] = {}
     for (attribute, by), vector, model in _pairs(vectors, models):
         if vector is not None and model is not None:
@@ -37,7 +37,7 @@ def embedding_body(text: str, vectors: Vectors, models: Models) -> dict[str, Val
 
 
 def embedding_from(body: Body, text: str, models: Models) -> Vectors:
-    """Return the stored vectors; not those of another model, nor those of a text that was changed since."""
+    """Return the stored vectors, without those made by another model or for a text that was changed since."""
     return Vectors(_stored(body, _COARSE, text, models.coarse), _stored(body, _FINE, text, models.fine))
 
 

@@ -1,10 +1,10 @@
-"""How a session ends: when somebody has to look, who sums it up now, and how far that was done.
+"""The finalization record of a session: when it is due, which process holds the lease, and how far it is summarized.
 
-One item of the session's own partition, so that whatever takes the session away takes it along. The index lists it by
-the day on which somebody has to look (``ENDINGS#<day>``, in the order of time), for as long as that is to be done.
+It is one item in the session's own partition, so it is erased with the session. While the session is due, the index
+lists the item under its day (``ENDINGS#<day>``), in the order of time.
 
-A claim is the version of the item: whoever claims raises it, and what is written at the end is written only if the
-version is still that one. So the claim of somebody who was taken for dead is worth nothing, whatever they still do.
+The version of the item is the fencing token: taking the lease raises it, and the result is written only if the version
+is still the same. A process that lost its lease therefore cannot overwrite the result of its successor.
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ _DUE, _TIER, _OWNER, _UNTIL, _UPTO, _TIMES, _ENDED = "due", "tier", "owner", "un
 
 @dataclass(frozen=True)
 class Ending:
-    """What is known of a session's end.
+    """The state of a session's finalization.
 
-    ``upto`` is the last turn that is summed up, ``times`` how often that was done. ``ended`` says that the session was
-    ended by its caller when its last turn was this one: nobody waits for its deadline then.
+    ``upto`` is the last summarized turn, ``times`` how often the session was summarized. ``ended`` is the time of the
+    last turn when the caller ended the session, so that nobody waits for its idle deadline.
     """
 
     version: int = 0
@@ -42,22 +42,22 @@ class Ending:
     ended: datetime | None = None
 
     def is_held(self, by_others_than: str, now: datetime) -> bool:
-        """Tell whether somebody else is at it."""
+        """Return whether another owner holds an unexpired lease."""
         return self.owner not in (None, by_others_than) and self.claimed_until is not None and now < self.claimed_until
 
 
 def ending_key(scope: Scope) -> Key:
-    """Return where it lies how a session ends."""
+    """Return the key of the finalization record."""
     return Key(session_partition(scope), ENDING)
 
 
 def endings_index(day: date) -> str:
-    """Return under which name the index lists the sessions that somebody has to look at on this day."""
+    """Return the index partition that lists the sessions due on this day."""
     return f"ENDINGS#{day.isoformat()}"
 
 
 def ending_from(item: Item | None) -> Ending:
-    """Read how a session ends; without the item nothing is known of it."""
+    """Decode the finalization record; the defaults if there is no item."""
     if item is None:
         return Ending()
     body = item.body
@@ -83,25 +83,25 @@ def listed(
     ended: datetime | None = None,
     expected_version: int | None = None,
 ) -> Update:
-    """Return the write by which somebody looks at the session at that time."""
+    """Return the write that makes the session due at this time."""
     place = f"{timestamp(due)}#{encoded(scope.user_id)}#{encoded(scope.session_id or '')}"
-    said: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         INDEX_PARTITION: endings_index(due.astimezone(UTC).date()),
         INDEX_SORT: place,
         _DUE: timestamp(due),
     }
-    said |= {} if tier is None else {_TIER: tier.value}
-    said |= {} if ended is None else {_ENDED: timestamp(ended)}
-    return _change(scope, now, said, expected_version)
+    attributes |= {} if tier is None else {_TIER: tier.value}
+    attributes |= {} if ended is None else {_ENDED: timestamp(ended)}
+    return _change(scope, now, attributes, expected_version)
 
 
 def claimed(scope: Scope, owner: str, until: datetime, now: datetime, *, expected_version: int) -> Update:
-    """Return the write by which the session is this owner's to sum up, until then."""
+    """Return the write by which this owner takes the lease until the given time."""
     return _change(scope, now, {_OWNER: owner, _UNTIL: timestamp(until)}, expected_version)
 
 
 def finished(scope: Scope, upto: str, now: datetime, *, expected_version: int, summed_up: bool) -> Update:
-    """Return the write that ends a claim: everything up to this turn is seen to, and nobody has to look any more."""
+    """Return the write that ends a lease: everything up to this turn is processed, and the session is no longer due."""
     return Update(
         ending_key(scope),
         add={_TIMES: int(summed_up)},
@@ -112,5 +112,5 @@ def finished(scope: Scope, upto: str, now: datetime, *, expected_version: int, s
     )
 
 
-def _change(scope: Scope, now: datetime, said: Mapping[str, Value], expected_version: int | None) -> Update:
-    return Update(ending_key(scope), set=said, expected_version=expected_version, expires_at=now + LIFE)
+def _change(scope: Scope, now: datetime, attributes: Mapping[str, Value], expected_version: int | None) -> Update:
+    return Update(ending_key(scope), set=attributes, expected_version=expected_version, expires_at=now + LIFE)

@@ -1,9 +1,9 @@
-"""Where each memory lies in the table.
+"""The keys of all items in the table.
 
 =========================  ===============  ===============================  =====================================
 what                       pk               sk                               lives
 =========================  ===============  ===============================  =====================================
-version stamp of a user    USER#<user>      PROFILE                          for ever; raised by every write
+version of a user          USER#<user>      PROFILE                          for ever; raised by every write
 fact, current              USER#<user>      FACT#~<fingerprint>              for ever
 fact, only possible        USER#<user>      FACT?#~<fp.>#<fingerprint>       for ever
 fact, earlier versions     USER#<user>      PAST#~<fingerprint>#<valid_to>   for ever
@@ -14,24 +14,24 @@ summary, folded by level   USER#<user>      SUM#<level>#<id>                 90 
 spent on models in a day   USER#<user>      SPENT#<day>                      2 days
 active chat                USER#<user>      #ACTIVE#<agent>                  for ever; empty between two chats
 past chats                 USER#<user>      CHAT#<agent>#<ulid>              for ever
-how often each was told    USER#<user>      USED                             90 days after the last
+times each was returned    USER#<user>      USED                             90 days after the last
 tool call                  TOOLS#<user>     <ulid>                           30 days
 snapshot, of a framework   SNAP#<user>      see `snapshot_records`           90 days
-epoch of session copies    COPIES           EPOCH                            for ever; one item, nobody's
-spent by all in a day      SPENDING         <day>                            90 days; nobody's
+epoch of cached sessions   COPIES           EPOCH                            for ever; one item of no user
+spent by all in a day      SPENDING         <day>                            90 days; of no user
 =========================  ===============  ===============================  =====================================
 
-A fact lies under the fingerprint of what it says: a topic may hold many facts. Releases up to 0.2 kept one fact a
-topic, under ``FACT#<topic>``, ``FACT?#<topic>#<fingerprint>`` and ``PAST#<topic>#<valid_to>``. Those stay where they
-are, with the id that they were given then, and their history comes to lie beside them.
+The key of a fact holds the fingerprint of its text, because a topic may have many facts. Releases up to 0.2 stored one
+fact per topic, under ``FACT#<topic>``, ``FACT?#<topic>#<fingerprint>`` and ``PAST#<topic>#<valid_to>``. Those items
+keep their keys and ids, and their history is stored beside them.
 
-Ids may hold anything. Each is encoded so that the signs which join the parts of a key (``#``, ``/``, ``~``) never
-come from an id: two different ids can share neither a key nor a key prefix.
+Ids may hold any characters. Each is encoded so that the separators of a key (``#``, ``/``, ``~``) never come from an
+id: two different ids can share neither a key nor a key prefix.
 
-The index knows a chat by its id (``CHAT#<user>#<chat id>``) and the tool calls of a session, in the order of time
-(``TOOLS#<user>#<session>``). The user is part of both, so that knowing an id gives nobody what it names. For whoever
-folds summaries it lists them by the day on which that is due (``FOLD#<day>``). The current facts of a topic are listed
-in the order in which they were learned (``TOPIC#<user>#<topic, in lower case>``), those of earlier releases excepted.
+The index lists a chat by its id (``CHAT#<user>#<chat id>``) and the tool calls of a session in the order of time
+(``TOOLS#<user>#<session>``). The user is part of both, so that an id alone gives access to nothing. It lists summaries
+by the day on which they are due to be folded (``FOLD#<day>``), and the current facts of a topic in the order in which
+they were learned (``TOPIC#<user>#<topic, in lower case>``), except those stored by earlier releases.
 """
 
 import re
@@ -59,31 +59,32 @@ SUMMARIES = "SUM#"
 
 COPIES_EPOCH = Key("COPIES", "EPOCH")
 
-# What is known about a user lies in one stretch, history included, so that one query reads all of it.
-# The sign after "#" is "$". Some bookkeeping lies between, which is no memory.
-KNOWN_KEY_RANGE = (CURRENT_FACTS, "SUM$")
-# Current facts under their topics lie before and, where a topic is in another script, behind those under fingerprints.
+# All memories of a user lie in one key range, history included, so that one query reads all of them.
+# "$" sorts right after "#". The range also holds some bookkeeping items.
+USER_KEY_RANGE = (CURRENT_FACTS, "SUM$")
+# Current facts stored under a topic sort before those under a fingerprint, or after them if the
+# topic is in another script.
 LEGACY_KEY_RANGES = ((CURRENT_FACTS, f"{CURRENT_FACTS}~"), (f"{CURRENT_FACTS}\x7f", "FACT$"))
-NO_MEMORIES = (FORGOTTEN, PROFILE, SPENT)
+BOOKKEEPING = (FORGOTTEN, PROFILE, SPENT)
 
 _LEGACY_FACTS = (CURRENT_FACTS, POSSIBLE_FACTS, PAST_FACTS)
 _FACTS_BY_FINGERPRINT = tuple(f"{place}~" for place in _LEGACY_FACTS)
 _JOINING_SIGNS = re.compile(r"[\x00-\x20%#/~\x7f]")
 
 
-def is_known(sk: str) -> bool:
-    """Tell whether the sort key lies in the stretch that holds what is known, marks of forgetting included."""
-    first, last = KNOWN_KEY_RANGE
+def is_in_user_key_range(sk: str) -> bool:
+    """Check whether the sort key is in the range that one query of a user's memories reads, tombstones included."""
+    first, last = USER_KEY_RANGE
     return first <= sk <= last
 
 
 def is_legacy_fact(sk: str) -> bool:
-    """Tell whether the sort key is that of a fact that lies under its topic, as earlier releases stored it."""
+    """Check whether the sort key is that of a fact stored under its topic by an earlier release."""
     return sk.startswith(_LEGACY_FACTS) and not sk.startswith(_FACTS_BY_FINGERPRINT)
 
 
 def holds_memory(sk: str) -> bool:
-    """Tell whether the sort key is that of something that was learned, now or in the past."""
+    """Check whether the sort key is that of a fact, preference or note, current or past."""
     return sk.startswith((CURRENT_FACTS, POSSIBLE_FACTS, PAST_FACTS, PREFERENCES, NOTES))
 
 
@@ -93,54 +94,54 @@ def user_partition(user_id: str) -> str:
 
 
 def profile_key(scope: Scope) -> Key:
-    """Return where the user's version stamp lies."""
+    """Return the key of the item with the user's version."""
     return Key(user_partition(scope.user_id), PROFILE)
 
 
 def fact_key(scope: Scope, fingerprint: str) -> Key:
-    """Return where the current fact lies that says this."""
+    """Return the key of the current fact with this fingerprint."""
     return Key(user_partition(scope.user_id), fact_place(fingerprint))
 
 
 def fact_place(fingerprint: str) -> str:
-    """Return the sort key of the current fact that says this."""
+    """Return the sort key of the current fact with this fingerprint."""
     return f"{CURRENT_FACTS}~{fingerprint}"
 
 
 def legacy_fact_key(scope: Scope, topic: str) -> Key:
-    """Return where earlier releases stored the current fact of a topic."""
+    """Return the key under which earlier releases stored the current fact of a topic."""
     return Key(user_partition(scope.user_id), CURRENT_FACTS + _topic_place(topic))
 
 
 def possible_fact_key(scope: Scope, fingerprint: str) -> Key:
-    """Return where a statement lies that only might be true."""
+    """Return the key of a candidate: a statement that may be true."""
     return Key(user_partition(scope.user_id), possible_fact_place(fingerprint))
 
 
 def possible_fact_place(fingerprint: str) -> str:
-    """Return the sort key of a statement that only might be true."""
+    """Return the sort key of a candidate: a statement that may be true."""
     return f"{POSSIBLE_FACTS}~{fingerprint}#{fingerprint}"
 
 
 def past_fact_key(current: Key, valid_to: datetime) -> Key:
-    """Return where the fact that lay in this place as the current one lies as history that held until this moment."""
+    """Return the key, as history until this moment, of the fact that is stored as current under the given key."""
     return Key(current.pk, f"{past_facts_prefix(current.sk)}{timestamp(valid_to)}")
 
 
 def past_facts_prefix(current: str) -> str:
-    """Return what the sort keys of all earlier versions of the fact under this sort key begin with."""
+    """Return the prefix of the sort keys of all earlier versions of the fact with this sort key."""
     return f"{PAST_FACTS}{current.removeprefix(CURRENT_FACTS)}#"
 
 
 def legacy_place_of(sk: str) -> str | None:
-    """Return the sort key that an earlier release gave the current fact of which this one is, or was, a version."""
+    """Return the sort key that an earlier release gave the current version of this fact; None for other items."""
     if not is_legacy_fact(sk) or sk.startswith(POSSIBLE_FACTS):
         return None
     return sk if sk.startswith(CURRENT_FACTS) else CURRENT_FACTS + sk.removeprefix(PAST_FACTS).rpartition("#")[0]
 
 
 def memory_key(scope: Scope, memory: StoredMemory) -> Key:
-    """Return where a memory is stored that is new, whatever it is. What earlier releases stored may lie elsewhere."""
+    """Return the key under which a new memory is stored. Items of earlier releases may have another key."""
     fact = memory.fact
     if memory.kind is Kind.PREFERENCE:
         return preference_key(scope, memory.id.removeprefix(PREFERENCE_ID_PREFIX))
@@ -156,12 +157,12 @@ def memory_key(scope: Scope, memory: StoredMemory) -> Key:
 
 
 def tombstone_key(scope: Scope, fingerprint: str) -> Key:
-    """Return where the mark lies that this statement was forgotten."""
+    """Return the key of the tombstone of a forgotten statement."""
     return Key(user_partition(scope.user_id), FORGOTTEN + fingerprint)
 
 
 def preference_key(scope: Scope, key: str) -> Key:
-    """Return where a preference lies. Keys that differ only in case are those of one preference.
+    """Return the key of a preference. Keys that differ only in case name the same preference.
 
     Releases up to 0.2 stored each key as it was written.
     """
@@ -169,54 +170,54 @@ def preference_key(scope: Scope, key: str) -> Key:
 
 
 def note_key(scope: Scope, kind: NoteKind, note_id: str) -> Key:
-    """Return where a note lies."""
+    """Return the key of a note."""
     return Key(user_partition(scope.user_id), f"{NOTES}{kind}#{encoded(note_id)}")
 
 
 def summary_key(scope: Scope, level: str, summary_id: str) -> Key:
-    """Return where a summary lies."""
+    """Return the key of a summary."""
     return Key(user_partition(scope.user_id), f"{SUMMARIES}{level}#{encoded(summary_id)}")
 
 
 def topic_index(scope: Scope, topic: str) -> str:
-    """Return under which name the index lists the current facts of a topic, in whatever case it is written."""
+    """Return the index partition that lists the current facts of a topic, whatever its case."""
     return f"TOPIC#{encoded(scope.user_id)}#{encoded(topic.casefold())}"
 
 
 def fold_index(day: date) -> str:
-    """Return under which name the index lists the summaries that are to be folded on this day."""
+    """Return the index partition that lists the summaries to fold on this day."""
     return f"FOLD#{day.isoformat()}"
 
 
 def spent_key(scope: Scope | None, day: date) -> Key:
-    """Return where it lies what models cost on this day, for one user or for all of them."""
+    """Return the key of the item that counts the cost of models on this day, for one user or for all together."""
     if scope is None:
         return Key("SPENDING", day.isoformat())
     return Key(user_partition(scope.user_id), f"{SPENT}{day.isoformat()}")
 
 
 def active_chat_key(scope: Scope, agent: str) -> Key:
-    """Return where the chat lies that the user and the agent have going."""
+    """Return the key of the active chat of the user with the agent."""
     return Key(user_partition(scope.user_id), ACTIVE_CHATS + encoded(agent))
 
 
 def past_chat_key(scope: Scope, agent: str, chat_id: str) -> Key:
-    """Return where a chat lies when it is over."""
+    """Return the key of a past chat."""
     return Key(user_partition(scope.user_id), past_chats_prefix(agent) + encoded(chat_id))
 
 
 def past_chats_prefix(agent: str) -> str:
-    """Return what the sort keys of all past chats with an agent begin with."""
+    """Return the prefix of the sort keys of all past chats with an agent."""
     return f"{PAST_CHATS}{encoded(agent)}#"
 
 
 def chat_index(scope: Scope, chat_id: str) -> str:
-    """Return under which name the index lists a chat."""
+    """Return the index partition that lists a chat."""
     return f"CHAT#{encoded(scope.user_id)}#{encoded(chat_id)}"
 
 
 def access_key(scope: Scope) -> Key:
-    """Return where it lies how often memories of the user were told."""
+    """Return the key of the item that counts how often memories of the user were returned."""
     return Key(user_partition(scope.user_id), "USED")
 
 
@@ -226,32 +227,32 @@ def tools_partition(user_id: str) -> str:
 
 
 def tool_call_key(scope: Scope, call_id: str) -> Key:
-    """Return where a tool call lies."""
+    """Return the key of a tool call."""
     return Key(tools_partition(scope.user_id), encoded(call_id))
 
 
 def tools_index(scope: Scope, session_id: str) -> str:
-    """Return under which name the index lists the tool calls of a session."""
+    """Return the index partition that lists the tool calls of a session."""
     return f"{tools_partition(scope.user_id)}#{encoded(session_id)}"
 
 
 def snapshots_partition(user_id: str) -> str:
-    """Return the partition that holds what frameworks keep for a user."""
+    """Return the partition that holds the snapshots of agent frameworks for a user."""
     return f"SNAP#{encoded(user_id)}"
 
 
 def encoded(part: str) -> str:
-    """Return the part in a form that holds no sign which joins the parts of a key."""
+    """Return the part with every separator of a key percent-encoded."""
     return _JOINING_SIGNS.sub(lambda sign: f"%{ord(sign.group()):02X}", part)
 
 
 def decoded(part: str) -> str:
-    """Return what was encoded."""
+    """Return the original of an encoded part."""
     return unquote(part)
 
 
 def timestamp(moment: datetime) -> str:
-    """Return the moment in a fixed width, so that the order of the text is the order of time."""
+    """Return the moment as text of a fixed width, so that text order is time order."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

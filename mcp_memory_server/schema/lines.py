@@ -1,4 +1,4 @@
-"""Memories as JSON Lines: what `export` writes, and what `import` reads, the official server-memory's file included."""
+"""Memories as JSON Lines: what `export` writes and `import` reads, including files of the official server-memory."""
 
 import base64
 import json
@@ -45,17 +45,17 @@ _KINDS = {
 _PREFIXES = {kind: prefix for prefix, kind in _KINDS.items()}
 _FACTS = (keys.CURRENT_FACTS, keys.POSSIBLE_FACTS, keys.PAST_FACTS)
 _CHATS = (keys.ACTIVE_CHATS, keys.PAST_CHATS)
-_NOT_TAKEN_ALONG = {INDEX_PARTITION, INDEX_SORT, *embeddings.ATTRIBUTES}
+_NOT_EXPORTED = {INDEX_PARTITION, INDEX_SORT, *embeddings.ATTRIBUTES}
 """What is made anew where a memory is brought in."""
 
 
 def header_line(now: datetime) -> str:
-    """Return the first line of an export: what it is and when it was made."""
+    """Return the first line of an export: its format, version and time."""
     return json.dumps({"format": FORMAT, "version": FORMAT_VERSION, "exported_at": keys.timestamp(now)})
 
 
 def line_from(item: Item) -> str | None:
-    """Return the item as a line, None if it is bookkeeping that means nothing elsewhere."""
+    """Return the item as a line; None for bookkeeping that means nothing in another table."""
     prefix = next((prefix for prefix in _KINDS if item.key.sk.startswith(prefix)), None)
     if prefix is None or (prefix == keys.ACTIVE_CHATS and chat_from(item) is None):
         return None
@@ -66,10 +66,10 @@ def line_from(item: Item) -> str | None:
 
 
 def puts_from(scope: Scope, lines: Iterable[str], now: datetime) -> Iterator[Put]:
-    """Return what the lines say, as items of this user that are written only where nothing is yet.
+    """Yield the lines as writes for this user, each of which succeeds only if the item does not exist yet.
 
     Raises:
-        InvalidRequestError: A line is none that can be read. The message tells its number.
+        InvalidRequestError: A line cannot be read. The message names its number.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -86,7 +86,7 @@ def puts_from(scope: Scope, lines: Iterable[str], now: datetime) -> Iterator[Put
 
 
 def statement_fingerprint(put: Put) -> str | None:
-    """Return the fingerprint of what a put would state as a fact, None if it states none."""
+    """Return the fingerprint of the fact that a put would store; None if it stores no fact."""
     if not put.key.sk.startswith(_FACTS):
         return None
     return fact_from(Item(put.key, put.body, 1)).fingerprint
@@ -97,10 +97,10 @@ def _puts(scope: Scope, entry: Mapping[str, Any], now: datetime) -> Iterator[Put
         _check_format(entry)
     elif entry.get("type") == "entity":
         for observation in entry.get("observations") or ():
-            yield _stated(scope, f"{entry['name']} ({entry['entityType']}): {observation}", now)
+            yield _imported_fact(scope, f"{entry['name']} ({entry['entityType']}): {observation}", now)
     elif entry.get("type") == "relation":
         relation = str(entry["relationType"]).replace("_", " ")
-        yield _stated(scope, f"{entry['from']} {relation} {entry['to']}", now)
+        yield _imported_fact(scope, f"{entry['from']} {relation} {entry['to']}", now)
     elif entry.get("kind") in _PREFIXES:
         yield _exported(scope, entry)
     else:
@@ -116,7 +116,7 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
         version=1,
         expires_at=None if expires_at is None else moment_from(expires_at),
     )
-    # Key and id are made anew from what the memory says: a line cannot choose a place of its own, nor in the index.
+    # Key and id are derived from the content: a line must not choose its own key or index entry.
     key, body = _key(scope, item, prefix), _own(item)
     if prefix in _CHATS:
         body = chat_body(scope, _chat(item), body)
@@ -124,8 +124,8 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
         return summary_put(scope, summary_from(item), expected_version=0, over=body)
     if prefix in _FACTS:
         fact = fact_from(item)
-        made_anew = {"id": fact_id(fact.text)} if "id" in body else {}
-        body = {**body, **made_anew, **topic_entry(scope, fact)}
+        derived = {"id": fact_id(fact.text)} if "id" in body else {}
+        body = {**body, **derived, **topic_entry(scope, fact)}
     return Put(key, checked_body(key, body), expected_version=0, expires_at=item.expires_at)
 
 
@@ -144,14 +144,14 @@ def _key(scope: Scope, item: Item, prefix: str) -> Key:
     if prefix == keys.PAST_FACTS and fact.valid_to is None:
         raise InvalidRequestError("a past memory must say until when it held, in 'valid_to'")
     if keys.is_legacy_fact(item.key.sk) and fact.topic is not None and fact.standing is not Standing.CANDIDATE:
-        # An export of an earlier release: brought in again where it came from, it is known there.
+        # An export of an earlier release keeps its key, so that importing it where it came from adds nothing.
         place = keys.legacy_fact_key(scope, fact.topic)
         return place if fact.valid_to is None else keys.past_fact_key(place, fact.valid_to)
     return keys.memory_key(scope, from_fact(replace(fact, id=fact_id(fact.text))))
 
 
 def _own(item: Item) -> dict[str, Value]:
-    return {name: value for name, value in item.body.items() if name not in _NOT_TAKEN_ALONG}
+    return {name: value for name, value in item.body.items() if name not in _NOT_EXPORTED}
 
 
 def _chat(item: Item) -> Chat:
@@ -160,8 +160,8 @@ def _chat(item: Item) -> Chat:
     return chat
 
 
-def _stated(scope: Scope, text: str, now: datetime) -> Put:
-    text, _ = without_credentials(text)  # one line with a secret must not keep the others out
+def _imported_fact(scope: Scope, text: str, now: datetime) -> Put:
+    text, _ = without_credentials(text)  # one line with a secret must not block the import of the others
     fact = learn(Statement(text, source=Source.IMPORTED), now).fact
     return Put(keys.fact_key(scope, fact.fingerprint), fact_body(fact), expected_version=0)
 

@@ -1,6 +1,6 @@
-"""What is in each item: memories to bodies and back.
+"""Encode facts, preferences, notes and tombstones as items, and decode them.
 
-An item written by any earlier release is readable here: a missing attribute has a default, an unknown one survives a
+An item written by any earlier release can be decoded: a missing attribute has a default, and an unknown one survives a
 rewrite, because a body is always written over the one that was read.
 """
 
@@ -29,10 +29,10 @@ Record = Mapping[str, Value]
 Choice = TypeVar("Choice", bound=StrEnum)
 
 OUTCOME = "outcome"
-"""What the operation that wrote a fact did, so that its repetition can be answered like the first time."""
+"""The outcome of the operation that wrote a fact, so that a retry returns the same answer as the first time."""
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-# The place of an item decides how its fact stands; the attribute of that name is for people who read the table.
+# The key of an item decides the standing of its fact; the attribute of that name is for people who read the table.
 _STANDINGS = {POSSIBLE_FACTS: Standing.CANDIDATE, PAST_FACTS: Standing.PAST}
 
 
@@ -64,23 +64,23 @@ def fact_body(fact: Fact, over: Record | None = None) -> dict[str, Value]:
 
 
 def listed_fact_body(scope: Scope, fact: Fact, over: Record | None = None) -> dict[str, Value]:
-    """Return the body of a fact's item that the index lists under the topic of the fact, if that is current."""
+    """Return the body of a fact's item with the attributes that list it in the topic index, if the fact is current."""
     body = {name: value for name, value in fact_body(fact, over).items() if name not in (INDEX_PARTITION, INDEX_SORT)}
     return {**body, **topic_entry(scope, fact)}
 
 
 def topic_entry(scope: Scope, fact: Fact) -> dict[str, Value]:
-    """Return what lists a current fact under its topic in the index."""
+    """Return the attributes that list a current fact under its topic in the index."""
     if fact.topic is None or fact.standing is not Standing.CURRENT:
         return {}
     return {INDEX_PARTITION: topic_index(scope, fact.topic), INDEX_SORT: timestamp(fact.valid_from)}
 
 
 def fact_from(item: Item) -> Fact:
-    """Read a fact.
+    """Decode a fact.
 
     Raises:
-        TableDamagedError: The item does not hold one.
+        TableDamagedError: The item holds no valid fact.
     """
     body = item.body
     text, topic = _text(item, "text"), optional_text(body, "topic")
@@ -109,7 +109,7 @@ def fact_from(item: Item) -> Fact:
 
 
 def outcome_from(item: Item) -> Outcome:
-    """Read what learning this fact did."""
+    """Return the outcome of the operation that wrote this fact."""
     return _one_of(Outcome, item.body.get(OUTCOME), Outcome.LEARNED)
 
 
@@ -125,7 +125,7 @@ def preference_body(preference: Preference, over: Record | None = None) -> dict[
 
 
 def preference_from(item: Item) -> Preference:
-    """Read a preference."""
+    """Decode a preference."""
     return Preference(
         key=optional_text(item.body, "key") or decoded(item.key.sk.removeprefix(PREFERENCES)),
         value=_text(item, "value"),
@@ -141,7 +141,7 @@ def note_body(note: Note) -> dict[str, Value]:
 
 
 def note_from(item: Item) -> Note:
-    """Read a note."""
+    """Decode a note."""
     kind, _, note_id = item.key.sk.removeprefix(NOTES).partition("#")
     kind = _one_of(NoteKind, kind, NoteKind.PATTERN)
     noted_at = moment_or_none(item.body.get("noted_at")) or _BEGINNING
@@ -156,7 +156,7 @@ def note_from(item: Item) -> Note:
 
 
 def tombstone_body(tombstone: Tombstone) -> dict[str, Value]:
-    """Return the body of a tombstone's item. The text is not in it, only where it was said."""
+    """Return the body of a tombstone's item. It holds no text, only where the forgotten statement came from."""
     optional: dict[str, Value] = {
         "sketch": list(tombstone.sketch) or None,
         "session": tombstone.session_id,
@@ -167,35 +167,35 @@ def tombstone_body(tombstone: Tombstone) -> dict[str, Value]:
 
 
 def forgotten_turn_from(item: Item) -> tuple[str, str] | None:
-    """Return the session and the turn in which something was said that was forgotten, if a tombstone names them."""
+    """Return the session and the turn that a forgotten statement came from, if the tombstone names them."""
     session, turn = optional_text(item.body, "session"), optional_text(item.body, "turn")
     return None if session is None or turn is None else (session, turn)
 
 
 def tombstone_from(item: Item) -> Tombstone:
-    """Read a tombstone."""
+    """Decode a tombstone."""
     forgotten_at = moment_or_none(item.body.get("forgotten_at")) or _BEGINNING
     return Tombstone(item.key.sk.partition("#")[2], forgotten_at, sketch_from(item))
 
 
 def sketch_from(item: Item) -> tuple[int, ...]:
-    """Read what sentences about something forgotten are recognised by; earlier releases kept nothing of the kind."""
+    """Return the sketch that recognises sentences about a forgotten statement; earlier releases stored none."""
     numbers = item.body.get("sketch")
     return tuple(one for one in numbers if isinstance(one, int)) if isinstance(numbers, list) else ()
 
 
 def moment_from(text: str) -> datetime:
-    """Read a moment; without a zone it is UTC.
+    """Parse a moment; without a time zone it is UTC.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a valid moment.
     """
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def moment_or_none(value: Value) -> datetime | None:
-    """Read a moment, None if it is none."""
+    """Parse a moment; None if it is not valid."""
     try:
         return moment_from(value) if isinstance(value, str) else None
     except ValueError:
@@ -203,7 +203,7 @@ def moment_or_none(value: Value) -> datetime | None:
 
 
 def optional_text(body: Record, name: str) -> str | None:
-    """Return the text under this name, None if there is none."""
+    """Return the text under this name; None if there is none."""
     value = body.get(name)
     return value if isinstance(value, str) else None
 

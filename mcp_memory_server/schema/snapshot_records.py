@@ -1,15 +1,15 @@
-"""Where a snapshot lies in the table, and how it is written: compressed, and split where an item is too small.
+"""Encode snapshots of agent frameworks as items: compressed, and split where one item is too small.
 
 =====================  ============  ================================  ========
 what                   pk            sk                                lives
 =====================  ============  ================================  ========
-snapshot               SNAP#<user>   NAME#<name>                       90 days
-part of a large one    SNAP#<user>   PART#<name>#<writing>#<number>    90 days
+snapshot               SNAP#<user>   NAME#<name>                       90 days part of a large one    SNAP#<user>
+PART#<name>#<writing>#<number>    90 days
 =====================  ============  ================================  ========
 
-Each writing has parts of its own, and the snapshot names the writing whose parts are its own: a reader sees all of the
-old one or all of the new one. Everything of a user is in one partition, so that what an interrupted writing left behind
-goes with the rest.
+Each write has parts of its own, and the head item names the write that its parts belong to, so a reader sees either all
+of the old snapshot or all of the new one. Everything of a user is in one partition, so the parts of an interrupted
+write are erased with the rest.
 """
 
 import zlib
@@ -30,19 +30,19 @@ PART_BYTES = 300 * 1024
 
 @dataclass(frozen=True)
 class Written:
-    """A snapshot as items: its parts, if it needs any, and the item that names them."""
+    """A snapshot as items: its parts, if it needs any, and the head item that names them."""
 
     parts: tuple[Put, ...]
     head: Put
 
 
 def snapshot_key(scope: Scope, name: str) -> Key:
-    """Return where the snapshot of this name lies."""
+    """Return the key of the head item of the snapshot with this name."""
     return Key(snapshots_partition(scope.user_id), NAMES + encoded(name))
 
 
 def name_of(key: Key) -> str:
-    """Return the name of the snapshot that lies there."""
+    """Return the name of the snapshot with this key."""
     return decoded(key.sk.removeprefix(NAMES))
 
 
@@ -62,28 +62,28 @@ def written(scope: Scope, name: str, data: bytes, *, writing: str, expires_at: d
 
 
 def parts_prefix(head: Item) -> str | None:
-    """Return what the sort keys of the snapshot's parts begin with, None if it holds everything itself."""
+    """Return the prefix of the sort keys of the snapshot's parts; None if the head holds the whole snapshot."""
     writing = head.body.get("writing")
     return _parts_prefix(head.key, writing) if isinstance(writing, str) else None
 
 
 def parts_keys(head: Item | None) -> list[Key]:
-    """Return where the parts of a snapshot lie."""
+    """Return the keys of the parts of a snapshot."""
     if head is None or (prefix := parts_prefix(head)) is None:
         return []
     return [Key(head.key.pk, f"{prefix}{number:04}") for number in range(_parts(head))]
 
 
 def is_whole(head: Item, parts: Sequence[Item]) -> bool:
-    """Tell whether these are all of the parts."""
+    """Check whether these are all of the parts."""
     return len(parts) == _parts(head)
 
 
 def data_from(head: Item, parts: Sequence[Item]) -> bytes:
-    """Read the snapshot.
+    """Decode the snapshot.
 
     Raises:
-        TableDamagedError: It cannot be unpacked.
+        TableDamagedError: It cannot be decompressed.
     """
     pieces: list[Value] = [part.body.get("packed") for part in parts] if parts else [head.body.get("packed")]
     try:

@@ -1,4 +1,4 @@
-"""Summaries to bodies and back. Where they lie is in `schema.keys`."""
+"""Encode summaries as items and decode them. Their keys are in `schema.keys`."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 def summary_put(
     scope: Scope, summary: Summary, *, expected_version: int, over: Mapping[str, Value] | None = None
 ) -> Put:
-    """Return the summary as it is written, over what the item held."""
+    """Return the write of a summary, over what the item held."""
     key, day = summary_key(scope, summary.level, summary.id), fold_day(summary)
     listed: dict[str, Value] = {}
     if day is not None:
@@ -42,10 +42,10 @@ def summary_put(
 
 
 def summary_from(item: Item) -> Summary:
-    """Read a summary.
+    """Decode a summary.
 
     Raises:
-        TableDamagedError: The item does not hold one.
+        TableDamagedError: The item holds no valid summary.
     """
     level, _, name = item.key.sk.removeprefix(SUMMARIES).partition("#")
     if level not in set(Level):
@@ -70,7 +70,7 @@ def summary_from(item: Item) -> Summary:
 
 
 def owner_of_summary(key: Key) -> Scope:
-    """Return whose summary lies there."""
+    """Return the owner of the summary with this key."""
     return Scope(decoded(key.pk.removeprefix("USER#")))
 
 

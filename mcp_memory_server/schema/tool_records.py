@@ -1,4 +1,4 @@
-"""What is in the items of the tool log."""
+"""Encode entries of the tool log as items and decode them."""
 
 import json
 from datetime import timedelta
@@ -15,16 +15,16 @@ from mcp_memory_server.schema.records import Record, moment_or_none, optional_te
 
 
 def tool_call_put(scope: Scope, call: ToolCall) -> Put:
-    """Return the write that keeps a call for as long as calls are kept."""
+    """Return the write that stores a call until it expires."""
     body: dict[str, Value] = {
         "name": call.name,
         "status": call.status.value,
         "milliseconds": round(call.duration / timedelta(milliseconds=1), 3),
         "at": keys.timestamp(call.at),
-        # As text: whatever a tool was given can be kept, and comes back as it was.
+        # As JSON text, so that every input can be stored and comes back unchanged.
         "inputs": json.dumps(call.inputs, ensure_ascii=False),
     }
-    if call.output:  # not every engine keeps an empty text
+    if call.output:  # some engines refuse an empty text
         body["output"] = call.output
     if call.session_id is not None:
         body |= {
@@ -36,10 +36,10 @@ def tool_call_put(scope: Scope, call: ToolCall) -> Put:
 
 
 def tool_call_from(item: Item) -> ToolCall:
-    """Read a call.
+    """Decode a call.
 
     Raises:
-        TableDamagedError: The item does not hold one.
+        TableDamagedError: The item holds no valid call.
     """
     call_id, body = item.key.sk, item.body
     if not is_ulid(call_id):

@@ -240,7 +240,7 @@ def parts_of(item: Item) -> str | None:
     return _parts_partition(item.key.pk, turn_id(item)) if "parts" in item.body else None
 
 
-def say_the_same(one: Item, other: Item) -> bool:
+def have_the_same_content(one: Item, other: Item) -> bool:
     """Tell whether two turns are the same words of the same one. Of very long ones that is not known."""
     return "parts" not in one.body and all(one.body.get(name) == other.body.get(name) for name in _SAID)
 

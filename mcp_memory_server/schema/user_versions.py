@@ -1,10 +1,12 @@
-"""The stamp of a user: raised by every write, with a note of what the last few writes changed.
+"""The version of a user's data: raised by every write, with a log of what the last few writes changed.
 
-A reader that has a copy compares stamps. Where it is only a few writes behind, the notes tell what to read again; where
-it is further behind, or a note does not fit in, it reads everything. Each note begins with the mark of its write, which
-never recurs: the reader finds its own mark among them, and knows that nothing in between is missing.
+A process that holds a snapshot compares versions before it uses it. If the snapshot is only a few writes old, the
+change log names the items to read again; otherwise everything is read again. Each entry of the log begins with the
+nonce of its write, which never recurs: a reader that finds the nonce of its own version in the log knows that no write
+in between is missing.
 
-Sessions that get turns have notes and a count of their own, so that many changed memories do not push them out.
+Activity of sessions (turns were added) has a log and a counter of its own, so that many changed memories do not push it
+out.
 """
 
 from collections.abc import Sequence
@@ -15,36 +17,37 @@ from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Body, Item, Key, 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.schema.keys import decoded, encoded, profile_key
 
-STAMP, MARK, RECENT = "stamp", "mark", "recent"
-TALKED, TALKS = "talked", "talks"
+VERSION_COUNT, VERSION_NONCE, CHANGE_LOG = "stamp", "mark", "recent"
+ACTIVITY_COUNT, ACTIVITY_LOG = "talked", "talks"
 
-LONGEST_NOTE = 450
-"""Bytes: the longest session id has its place. Most notes take a tenth of it."""
+LONGEST_ENTRY = 450
+"""Bytes. An entry that names the longest possible session id fits; most take a tenth of it."""
 
-_MARK_LENGTH = 12
-_MEMORIES, _TALK, _ENDED_TALK, _ANYTHING = "M", "T", "E", "*"
+_NONCE_LENGTH = 12
+_MEMORIES, _ACTIVITY, _ACTIVITY_ENDED, _ANYTHING = "M", "T", "E", "*"
 
 
 @dataclass(frozen=True)
 class UserVersion:
-    """How many writes there were, and the mark of the last one. After a user is erased the count starts again."""
+    """The number of writes so far and the nonce of the last one. The count starts again after a user is erased."""
 
     count: int
-    mark: str
+    nonce: str
 
 
 @dataclass(frozen=True)
 class MemoriesChanged:
-    """These sort keys of the user's partition were written or removed."""
+    """The items with these sort keys, in the user's partition, were written or deleted."""
 
     sort_keys: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class SessionActivity:
-    """A session gets turns from a writer, without a note for each: whoever searches looks for new ones, for a while.
+    """A writer adds turns to a session. It is published once for many turns, so readers poll the session for a while.
 
-    Turns may be new from ``since`` on, if it is not empty: these came late. If it ``is_over``, this writer is done.
+    Turns may be new from ``since`` (a turn id) on; "" means from the last one read. ``is_over`` says that this writer
+    is done.
     """
 
     session: str
@@ -54,74 +57,78 @@ class SessionActivity:
 
 
 def bump_version(scope: Scope, *changed: Key, expected_version: int | None = None) -> Update:
-    """Return the write that tells every process what was changed; without keys, that anything may have been.
+    """Return the write that raises the version and logs the changed keys; without keys, that anything may have changed.
 
-    With the version of the item, it is refused if anything was written in the meantime.
+    With ``expected_version``, the version of the stored item, the write is refused if anything was written in the
+    meantime.
     """
-    note = _MEMORIES + "\n".join(key.sk for key in changed)
-    raised = _raised(scope, note if changed else _ANYTHING)
-    return replace(raised, expected_version=expected_version)
+    entry = _MEMORIES + "\n".join(key.sk for key in changed)
+    bumped = _bumped(scope, entry if changed else _ANYTHING)
+    return replace(bumped, expected_version=expected_version)
 
 
 def publish_activity(scope: Scope, writer: str, since: str = "", *, is_over: bool = False) -> Update:
-    """Return the write that tells every process that a session gets turns from this writer, or no more."""
-    kind = _ENDED_TALK if is_over else _TALK
-    talk = f"{kind}{writer} {since or '-'} {encoded(scope.session_id or '')}"
-    raised = _raised(scope, _TALK)
-    return replace(raised, add={**raised.add, TALKED: 1}, push={**raised.push, TALKS: talk})
+    """Return the write that publishes that this writer adds turns to the session of the scope, or that it is done."""
+    kind = _ACTIVITY_ENDED if is_over else _ACTIVITY
+    activity = f"{kind}{writer} {since or '-'} {encoded(scope.session_id or '')}"
+    bumped = _bumped(scope, _ACTIVITY)
+    return replace(bumped, add={**bumped.add, ACTIVITY_COUNT: 1}, push={**bumped.push, ACTIVITY_LOG: activity})
 
 
 def version_from(profile: Item | None) -> UserVersion | None:
-    """Read the stamp; a user of whom nothing was ever written has none."""
+    """Return the version stored in a user's profile item; None if nothing was ever written for the user."""
     if profile is None:
         return None
-    count, mark = profile.body.get(STAMP), profile.body.get(MARK)
-    return UserVersion(count if isinstance(count, int) else 0, mark if isinstance(mark, str) else "")
+    count, nonce = profile.body.get(VERSION_COUNT), profile.body.get(VERSION_NONCE)
+    return UserVersion(count if isinstance(count, int) else 0, nonce if isinstance(nonce, str) else "")
 
 
 def changes_since(before: UserVersion | None, body: Body) -> Sequence[MemoriesChanged] | None:
-    """Return what was changed since this stamp, the newest first; None if that is not known any more."""
-    count = body.get(STAMP)
+    """Return what was changed since this version, newest first; None if the log does not reach back that far."""
+    count = body.get(VERSION_COUNT)
     if before is None or not isinstance(count, int) or not 0 < count - before.count < PUSHED_KEPT:
         return None
-    notes = pushed(body, RECENT)
-    behind = count - before.count
-    if len(notes) <= behind or not notes[behind].startswith(before.mark[:_MARK_LENGTH]):
+
+    later_writes = count - before.count
+    entries = pushed(body, CHANGE_LOG)
+    if len(entries) <= later_writes or not entries[later_writes].startswith(before.nonce[:_NONCE_LENGTH]):
         return None
-    changes = [_change_from(note[_MARK_LENGTH:]) for note in notes[:behind]]
-    known = [change for change in changes if change is not None]
-    return known if len(known) == len(changes) else None
+    changes = [_change_from(entry[_NONCE_LENGTH:]) for entry in entries[:later_writes]]
+    readable = [change for change in changes if change is not None]
+    return readable if len(readable) == len(changes) else None
 
 
 def activity_count(body: Body) -> int:
-    """Return how often something was announced about the user's sessions."""
-    told = body.get(TALKED)
-    return told if isinstance(told, int) else 0
+    """Return how many activities were ever published for the user's sessions."""
+    count = body.get(ACTIVITY_COUNT)
+    return count if isinstance(count, int) else 0
 
 
 def activity_since(before: int | None, body: Body) -> tuple[Sequence[SessionActivity], bool]:
-    """Return what was announced since there were so many announcements, the oldest first, and whether some are lost."""
-    notes = pushed(body, TALKS)
+    """Return the activities published since the counter had this value, oldest first, and whether some are lost."""
+    entries = pushed(body, ACTIVITY_LOG)
     new = None if before is None else activity_count(body) - before
-    are_lost = new is None or not 0 <= new <= len(notes)
-    return [_talk_from(note) for note in reversed(notes if are_lost else notes[:new])], are_lost
+    are_lost = new is None or not 0 <= new <= len(entries)
+    return [_activity_from(entry) for entry in reversed(entries if are_lost else entries[:new])], are_lost
 
 
-def _raised(scope: Scope, note: str) -> Update:
-    mark = uuid4().hex[:_MARK_LENGTH]
-    if len(note.encode()) > LONGEST_NOTE:
-        note = _ANYTHING
-    # After a user is erased the counter starts again; the mark never recurs.
-    return Update(profile_key(scope), add={STAMP: 1}, set={MARK: mark}, push={RECENT: mark + note})
+def _bumped(scope: Scope, entry: str) -> Update:
+    nonce = uuid4().hex[:_NONCE_LENGTH]
+    if len(entry.encode()) > LONGEST_ENTRY:
+        entry = _ANYTHING
+    # The counter starts again after a user is erased; the nonce never recurs.
+    return Update(
+        profile_key(scope), add={VERSION_COUNT: 1}, set={VERSION_NONCE: nonce}, push={CHANGE_LOG: nonce + entry}
+    )
 
 
-def _change_from(note: str) -> MemoriesChanged | None:
-    kind, rest = note[:1], note[1:]
+def _change_from(entry: str) -> MemoriesChanged | None:
+    kind, rest = entry[:1], entry[1:]
     if kind == _MEMORIES:
         return MemoriesChanged(tuple(rest.split("\n")))
-    return MemoriesChanged(()) if kind == _TALK else None
+    return MemoriesChanged(()) if kind == _ACTIVITY else None
 
 
-def _talk_from(note: str) -> SessionActivity:
-    writer, since, session = note[1:].split(" ")
-    return SessionActivity(decoded(session), writer, "" if since == "-" else since, note[:1] == _ENDED_TALK)
+def _activity_from(entry: str) -> SessionActivity:
+    writer, since, session = entry[1:].split(" ")
+    return SessionActivity(decoded(session), writer, "" if since == "-" else since, entry[:1] == _ACTIVITY_ENDED)

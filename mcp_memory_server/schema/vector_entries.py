@@ -1,17 +1,17 @@
-"""How a turn is entered in a vector index: attributes beside its text that place it there, and nowhere else.
+"""The attributes that put a turn into a vector index. Nothing is stored in the index itself.
 
 =====================  =======================  ============================================================
 attribute              example                  what it is
 =====================  =======================  ============================================================
-``vector_owner``       ``anna#potion-8m``       whose turn it is, and which model made the vector
-``vector_<numbers>``   ``[12, -127, 0, …]``     the vector, a number for each dimension
+``vector_owner``       ``anna#potion-8m``       whose turn it is, and which model made the vector ``vector_<numbers>``
+``[12, -127, 0, …]``     the vector, a number for each dimension
 =====================  =======================  ============================================================
 
 The number of dimensions is part of the attribute's name, because the index refuses the whole write of an item whose
-vector has another length: a model with other dimensions writes to another attribute, which no index of the first looks
-at. The model is part of the owner, so that vectors of two models are never compared.
+vector has another length: a model with other dimensions writes to another attribute, which the index of the first model
+ignores. The model is part of the owner, so that vectors of two models are never compared.
 
-Only turns are entered. Everything else that is known of a user is searched in process, however much it is.
+Only turns are indexed there. All other memories of a user are searched in process, however many they are.
 """
 
 import re
@@ -29,17 +29,17 @@ _VECTOR = re.compile(r"vector_\d+")
 
 
 def vector_attribute(dimensions: int) -> str:
-    """Return where a vector of so many dimensions lies."""
+    """Return the name of the attribute for vectors with this many dimensions."""
     return f"vector_{dimensions}"
 
 
 def vector_owner(user_id: str, model: str) -> str:
-    """Return under which name the index has the vectors that a model made for a user."""
+    """Return the owner under which the index has a user's vectors by this model."""
     return f"{encoded(user_id)}#{model}"
 
 
 def entry_body(user_id: str, vector: bytes, model: str) -> dict[str, Value]:
-    """Return what enters a turn; nothing for a vector without a direction, which is near to nothing."""
+    """Return the attributes that put a turn into the index; none for a zero vector, which is close to nothing."""
     if not any(vector):
         return {}
     numbers = list(memoryview(vector).cast("b"))
@@ -47,25 +47,25 @@ def entry_body(user_id: str, vector: bytes, model: str) -> dict[str, Value]:
 
 
 def is_entered(body: Body, user_id: str, model: str) -> bool:
-    """Tell whether a turn is in the index with a vector of this model."""
+    """Check whether a turn is in the index with a vector of this model."""
     return body.get(VECTOR_OWNER) == vector_owner(user_id, model)
 
 
 def outdated_vectors(before: Body, now: Body) -> tuple[str, ...]:
-    """Return where vectors of earlier models lie that nobody looks at any more, once a turn is entered anew."""
+    """Return the attributes with vectors of earlier models, which are removed when a turn gets a new vector."""
     if VECTOR_OWNER not in now:
         return ()
     return tuple(name for name in before if _VECTOR.fullmatch(name) and name not in now)
 
 
 def owner_of(key: Key) -> str | None:
-    """Return whose item lies there, None if it is nobody's."""
+    """Return the user whose item has this key; None if it belongs to no user."""
     parts = key.pk.split("#")
     return decoded(parts[1]) if len(parts) > 1 else None
 
 
 def turn_at(key: Key) -> tuple[Scope, str, int] | None:
-    """Return whose turn lies there: the session, the id of the turn, and the partition. None if it is not a turn."""
+    """Return the session, the turn id and the partition number of the turn with this key; None if it is no turn."""
     kind, *parts = key.pk.split("#")
     if kind != _SESSION or not key.sk.startswith(TURNS) or len(parts) not in (2, 3):
         return None

@@ -10,7 +10,7 @@ from mcp_memory_server.domain.context.page import DEFAULT_PAGE_TOKENS
 from mcp_memory_server.domain.conversations.chats import Chat
 from mcp_memory_server.domain.conversations.tool_log import ToolCall, ToolStatus
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import Status
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.memory import Memory

@@ -3,13 +3,14 @@
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.addresses import SqliteTable, parse_table
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
@@ -60,17 +61,11 @@ __all__ = [
     "open_memory",
     "open_table",
     "running",
-    "utc_now",
     "vector_index_misfit",
 ]
 
 
 NO_BACKENDS = SessionBackends()
-
-
-def utc_now() -> datetime:
-    """Return the time of day. Only wiring reads the clock; everything else is told."""
-    return datetime.now(UTC)
 
 
 @asynccontextmanager

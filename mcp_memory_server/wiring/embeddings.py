@@ -65,10 +65,10 @@ def new_search_index() -> SearchIndex:
 async def _open_folder(folder: ModelFolder) -> Embedder:
     try:
         if folder.library == "onnx":
-            from mcp_memory_server.adapters.onnx.embedder import open_onnx
+            from mcp_memory_server.adapters.model_folders.onnx import open_onnx
 
             return await open_onnx(folder.path)
-        from mcp_memory_server.adapters.model2vec.embedder import open_model2vec
+        from mcp_memory_server.adapters.model_folders.model2vec import open_model2vec
 
         return await open_model2vec(folder.path)
     except ModuleNotFoundError as error:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
 from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
@@ -11,7 +12,6 @@ from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.services.conversations.past_turns import PastTurns
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
-from mcp_memory_server.services.kernel.worker import Background
 from mcp_memory_server.services.recall.access_counts import AccessCounts
 from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.nearby_turns import NearbyTurns
@@ -32,7 +32,7 @@ class Searching:
     nearby: NearbyTurns
     access: AccessCounts
     reembedding: Reembedding
-    background: Background
+    background: EventLoopThread
 
     async def close(self) -> None:
         """Finish what is under way, as far as that goes in time. The model stays open."""
@@ -54,7 +54,10 @@ def searching_over(
 
     ``near`` is the same table for reads that may come from a cache.
     """
-    embeddings, background = Embeddings(embedder, fine, enter_turns=vectors is not None), Background()
+    embeddings, background = (
+        Embeddings(embedder, fine, enter_turns=vectors is not None),
+        EventLoopThread("memory-background"),
+    )
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
     own = LocalWrites()

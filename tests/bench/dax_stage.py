@@ -12,7 +12,6 @@ from mcp_memory_server import Memory
 from mcp_memory_server.adapters.dax.item_table import open_dax
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_LATENCY, Measure
-from mcp_memory_server.services.kernel.worker import THREAD_NAME as BACKGROUND
 from mcp_memory_server.wiring import SessionBackends, running
 from tests.dax_server.running import DaxCluster
 
@@ -37,7 +36,7 @@ class Ways:
         self.seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     def record(self, measure: Measure, value: float, **labels: str) -> None:
-        if threading.current_thread().name == BACKGROUND:
+        if threading.current_thread().name == "memory-background":
             return  # what nobody waits for may come at any time
         if measure is DAX_LATENCY:
             self.requests[labels["path"]] += 1

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_memory_server.domain.kernel.vectors import LONGEST, closeness
 from mcp_memory_server.ports.embedder import Embedder
-from tests.contract.embedders import EMBEDDERS
+from tests.engines.embedders import EMBEDDERS
 
 pytestmark = pytest.mark.anyio
 

@@ -330,6 +330,25 @@ def test_facts_are_found_in_many_languages(language: str) -> None:
     assert len(found) >= 0.8 * len(asked)
 
 
+@pytest.mark.parametrize(
+    ("word", "with_a_sign_of_it", "with_all"),
+    [
+        ("健康状態", "健一さんは医者だ", "健康状態は良い"),
+        ("ペット", "チャットは夜に返す", "ペットは二匹いる"),
+        ("体检报告", "检票口在北边", "体检报告已收到"),
+    ],
+)
+def test_a_sign_of_a_word_is_not_the_word(word: str, with_a_sign_of_it: str, with_all: str) -> None:
+    """What is looked up by its signs is held as far as all its signs are, whether or not anybody said the others."""
+    fact = Document("d1", with_a_sign_of_it, "fact", NOW)
+
+    (beside_nothing,) = ask(index_of([fact]), word, explain=True)
+    found = ask(index_of([fact, replace(fact, id="d2", text=with_all)]), word, explain=True)
+
+    assert ids(found) == ["d2", "d1"]
+    assert beside_nothing.parts["words"] < 0.5 * found[0].parts["words"]
+
+
 texts = st.lists(st.sampled_from(WORDS.split()), min_size=1, max_size=6).map(" ".join)
 documents = st.lists(
     st.builds(

@@ -9,7 +9,7 @@ from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.domain.summaries.material import Material, material_from
 from mcp_memory_server.ports.summarizer import Summarizer
 from tests.clock import FakeClock
-from tests.contract.summarizers import SUMMARIZERS
+from tests.engines.summarizers import SUMMARIZERS
 
 pytestmark = pytest.mark.anyio
 

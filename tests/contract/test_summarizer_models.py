@@ -11,8 +11,8 @@ from mcp_memory_server.adapters.bedrock.summarizer import open_bedrock_summarize
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.errors import ConfigurationError, ModelBusyError, ModelUnavailableError
-from tests.contract.summarizers import ANTHROPIC_MODEL, MODELS
 from tests.contract.test_summarizer import material
+from tests.engines.summarizers import ANTHROPIC_MODEL, MODELS
 from tests.engines.summary_models import model_service, of_anthropic, of_bedrock, refuse
 
 pytestmark = pytest.mark.anyio

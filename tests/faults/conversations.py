@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mcp_memory_server import Memory, Scope, Settings
-from mcp_memory_server.domain.recall.answers import Status
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from mcp_memory_server.services.conversations.conversations import AppendedTurn
 from mcp_memory_server.services.sessions.session_reader import LoadedSession

@@ -12,13 +12,13 @@ import pytest
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from mcp_memory_server.services.sessions import cache_epoch as cache_epoch
 from mcp_memory_server.services.sessions import outbox_worker as outbox_worker
-from tests.contract.addresses import DynamoDbAddress
 from tests.engines.http_proxy import Fate, HttpProxy, always, for_writes
 from tests.engines.link import Link
 from tests.engines.servers import RedisServer
 from tests.engines.tcp_proxy import TcpProxy
 from tests.faults.conversations import CHAT, dynamodb_url, settings, until_delivered
 from tests.faults.talks import TURNS_EACH, Happening, Talk, talking
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def sessions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many sessions there are. In the quick run a process believes in its copies for a shorter time."""
     if request.param == QUICK_SESSIONS:
-        monkeypatch.setattr(cache_epoch, "LOOK_LASTS", SHORT_LOOK)
+        monkeypatch.setattr(cache_epoch, "SNAPSHOT_LASTS", SHORT_LOOK)
         monkeypatch.setattr(outbox_worker, "PROBE_SECONDS", SHORT_LOOK.total_seconds())
     return request.param
 
@@ -120,7 +120,7 @@ async def test_a_turn_that_was_delivered_past_an_older_look_is_in_the_next_load(
     own_redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process was away so briefly that the other one never looked: its copy misses what was delivered since."""
-    monkeypatch.setattr(cache_epoch, "LOOK_LASTS", timedelta(minutes=1))
+    monkeypatch.setattr(cache_epoch, "SNAPSHOT_LASTS", timedelta(minutes=1))
     async with Link(own_redis.port) as link:
         direct = settings(tmp_path, sessions=own_redis.url)
         through_link = settings(tmp_path, sessions=f"redis://127.0.0.1:{link.port}/0")

@@ -15,12 +15,12 @@ from mcp_memory_server import Settings, open_memory
 from mcp_memory_server.server.transports import GRACE_SECONDS
 from mcp_memory_server.services.sessions.outbox_worker import DRAIN_SECONDS
 from tests.cli.commands import COMMAND, environment
-from tests.contract.addresses import DynamoDbAddress
 from tests.engines.http_proxy import Fate, HttpProxy, always, for_writes
 from tests.faults.conversations import CHAT, Account, dynamodb_url, environment_of, settings, until_delivered
 from tests.faults.outboxes import waiting_in
 from tests.server.processes import STOP_SECONDS, Served
 from tests.server.raw_http import RawClient
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 

@@ -10,11 +10,11 @@ from mcp_memory_server import Memory, Settings, open_memory
 from mcp_memory_server.domain.sessions.limits import MAX_TURNS, TOKEN_BUDGET
 from mcp_memory_server.domain.sessions.turns import View
 from mcp_memory_server.services.sessions.session_reader import LoadedSession
-from tests.contract.addresses import DynamoDbAddress
 from tests.engines.http_proxy import Asked, Fate, HttpProxy, always
 from tests.engines.servers import RedisServer
 from tests.faults.conversations import CHAT, Account, append, dynamodb_url, settings, until, until_delivered
 from tests.faults.talks import Reads
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 

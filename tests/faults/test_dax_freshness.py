@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.addresses import DynamoDbAddress
 from tests.dax_server.running import DaxCluster, dax_cluster
 from tests.faults.dax_reader import Task
 from tests.faults.dax_readers import read_together
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 

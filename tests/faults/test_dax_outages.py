@@ -9,9 +9,9 @@ import pytest
 
 from mcp_memory_server.adapters.dax.item_table import DaxItemTable, open_dax
 from mcp_memory_server.adapters.dynamodb.item_table import DEADLINE
-from tests.contract.addresses import DynamoDbAddress
 from tests.dax_server.running import DaxCluster
 from tests.faults.dax_talk import Paths, Talk
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,10 @@ import pytest
 
 from mcp_memory_server import Settings, open_memory
 from tests.cli.commands import Done, run_apart
-from tests.contract.addresses import DynamoDbAddress
-from tests.contract.outbox_stores import sqs_queue
 from tests.engines.http_proxy import Asked, Fate, HttpProxy, always
 from tests.faults.conversations import CHAT, Account, dynamodb_url, environment_of, settings, until_delivered
+from tests.stores.outboxes import sqs_queue
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 

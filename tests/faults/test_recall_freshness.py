@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 from mcp import Client
 
-from tests.contract.addresses import DynamoDbAddress
 from tests.faults.clients import server_on
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 

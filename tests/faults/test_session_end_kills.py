@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.addresses import DynamoDbAddress
 from tests.engines.servers import RedisServer
 from tests.faults.conversations import dynamodb_url, settings
 from tests.faults.enders import Outcome, run_and_kill, say
+from tests.stores.tables import DynamoDbAddress
 
 pytestmark = pytest.mark.anyio
 

@@ -238,8 +238,8 @@ def test_what_is_known_lies_in_one_stretch_history_included() -> None:
         keys.past_chat_key(scope, "\U0010ffff", ULID),
     ]
 
-    def is_known(key: Key) -> bool:
-        return keys.is_known(key.sk) and not key.sk.startswith(keys.NO_MEMORIES)
+    def holds_memory(key: Key) -> bool:
+        return keys.is_in_user_key_range(key.sk) and not key.sk.startswith(keys.BOOKKEEPING)
 
-    assert [is_known(key) for key in inside] == [True] * 8
-    assert [is_known(key) for key in outside] == [False] * 5
+    assert [holds_memory(key) for key in inside] == [True] * 8
+    assert [holds_memory(key) for key in outside] == [False] * 5

@@ -1,4 +1,4 @@
-"""The notes beside a user's stamp tell what changed, or that it is not known."""
+"""The change log beside a user's version says what changed, or that this is unknown."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ ANNA = Scope("anna")
 
 
 class Profile:
-    """What the item is after each write."""
+    """The profile item of a user after each write."""
 
     def __init__(self) -> None:
         self.body: dict[str, Any] = {}
@@ -34,9 +34,9 @@ class Profile:
         self.body |= {**update.set, **after_push(self.body, update.push)}
         for name, amount in update.add.items():
             self.body[name] = self.body.get(name, 0) + amount
-        stamp = version_from(Item(profile_key(ANNA), self.body, 1))
-        assert stamp is not None
-        return stamp
+        version = version_from(Item(profile_key(ANNA), self.body, 1))
+        assert version is not None
+        return version
 
 
 def key(number: int) -> Key:
@@ -44,59 +44,59 @@ def key(number: int) -> Key:
 
 
 @given(st.integers(1, PUSHED_KEPT + 3), st.integers(0, 5))
-def test_what_changed_since_is_known_as_far_back_as_notes_are_kept(behind: int, before: int) -> None:
+def test_changes_are_returned_as_far_back_as_the_log_reaches(later_writes: int, before: int) -> None:
     profile = Profile()
     for number in range(before):
         profile.write(bump_version(ANNA, key(-number)))
-    known = profile.write(bump_version(ANNA, key(0)))
-    for number in range(1, behind + 1):
+    version = profile.write(bump_version(ANNA, key(0)))
+    for number in range(1, later_writes + 1):
         profile.write(bump_version(ANNA, key(number)))
 
-    changes = changes_since(known, profile.body)
+    changes = changes_since(version, profile.body)
 
-    expected = [MemoriesChanged((f"FACT#{number}",)) for number in range(behind, 0, -1)]
-    assert changes == (expected if behind < PUSHED_KEPT else None)
+    expected = [MemoriesChanged((f"FACT#{number}",)) for number in range(later_writes, 0, -1)]
+    assert changes == (expected if later_writes < PUSHED_KEPT else None)
 
 
-def test_a_note_names_everything_that_one_write_changed() -> None:
+def test_one_log_entry_names_everything_that_one_write_changed() -> None:
     profile = Profile()
-    known = profile.write(bump_version(ANNA, key(0)))
+    version = profile.write(bump_version(ANNA, key(0)))
     profile.write(bump_version(ANNA, key(1), key(2)))
 
-    assert changes_since(known, profile.body) == [MemoriesChanged(("FACT#1", "FACT#2"))]
+    assert changes_since(version, profile.body) == [MemoriesChanged(("FACT#1", "FACT#2"))]
 
 
 @pytest.mark.parametrize("keys", [(), tuple(Key("USER#anna", "FACT#" + "x" * 90 + str(n)) for n in range(9))])
 def test_a_write_that_does_not_say_what_it_changed_may_have_changed_anything(keys: tuple[Key, ...]) -> None:
     profile = Profile()
-    known = profile.write(bump_version(ANNA, key(0)))
+    version = profile.write(bump_version(ANNA, key(0)))
     profile.write(bump_version(ANNA, *keys))
 
-    assert changes_since(known, profile.body) is None
+    assert changes_since(version, profile.body) is None
 
 
-def test_after_an_erasure_nothing_is_known_although_the_count_could_match() -> None:
+def test_after_an_erasure_the_changes_are_unknown_although_the_count_could_match() -> None:
     before, after = Profile(), Profile()
-    known = before.write(bump_version(ANNA, key(0)))
+    version = before.write(bump_version(ANNA, key(0)))
     for number in range(3):
         after.write(bump_version(ANNA, key(number)))
 
-    assert changes_since(known, after.body) is None
+    assert changes_since(version, after.body) is None
 
 
-def test_a_write_of_an_earlier_release_makes_the_notes_useless() -> None:
+def test_a_write_of_an_earlier_release_makes_the_changes_unknown() -> None:
     profile = Profile()
-    known = profile.write(bump_version(ANNA, key(0)))
+    version = profile.write(bump_version(ANNA, key(0)))
     profile.write(Update(profile_key(ANNA), add={"stamp": 1}, set={"mark": "f" * 32}))
     profile.write(bump_version(ANNA, key(1)))
 
-    assert changes_since(known, profile.body) is None
+    assert changes_since(version, profile.body) is None
 
 
 @given(st.text(min_size=1, max_size=40).filter(lambda text: bool(text.strip()) and len(text.encode()) <= 128))
-def test_any_session_can_be_announced(session: str) -> None:
+def test_activity_in_any_session_can_be_published(session: str) -> None:
     profile = Profile()
-    known = profile.write(bump_version(ANNA, key(0)))
+    version = profile.write(bump_version(ANNA, key(0)))
     profile.write(publish_activity(Scope("anna", session), "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     profile.write(publish_activity(Scope("anna", session), "w2", is_over=True))
 
@@ -104,12 +104,12 @@ def test_any_session_can_be_announced(session: str) -> None:
         SessionActivity(session, "w1", "01ARZ3NDEKTSV4RRFFQ69G5FAV"),
         SessionActivity(session, "w2", is_over=True),
     ]
-    assert changes_since(known, profile.body) == [MemoriesChanged(())] * 2
+    assert changes_since(version, profile.body) == [MemoriesChanged(())] * 2
     assert activity_since(0, profile.body) == (expected, False)
     assert activity_since(2, profile.body) == ([], False)
 
 
-def test_changed_memories_do_not_push_out_what_was_announced() -> None:
+def test_changed_memories_do_not_push_out_published_activity() -> None:
     profile = Profile()
     profile.write(publish_activity(Scope("anna", "talk"), "w1"))
     for number in range(20):
@@ -118,13 +118,13 @@ def test_changed_memories_do_not_push_out_what_was_announced() -> None:
     assert activity_since(0, profile.body) == ([SessionActivity("talk", "w1")], False)
 
 
-def test_too_many_announcements_are_known_to_be_lost() -> None:
+def test_too_many_activities_are_reported_as_lost() -> None:
     profile = Profile()
     for number in range(PUSHED_KEPT + 1):
         profile.write(publish_activity(Scope("anna", f"talk {number}"), "w1"))
 
-    announced, are_lost = activity_since(0, profile.body)
+    activities, are_lost = activity_since(0, profile.body)
 
     assert are_lost
-    assert len(announced) == PUSHED_KEPT
+    assert len(activities) == PUSHED_KEPT
     assert activity_since(activity_count(profile.body) + 1, profile.body)[1]  # the user was erased, and began anew

@@ -12,10 +12,11 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from mcp_memory_server import Memory, Settings, open_memory
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.server.app import build_server
 from mcp_memory_server.server.identity import always
 from mcp_memory_server.server.tool import DEADLINE_SECONDS
-from mcp_memory_server.wiring import open_table, running, utc_now
+from mcp_memory_server.wiring import open_table, running
 from tests.server.asking import ANA, LISBON, ask, be_refused
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ among the slow ones, but for a few.
 
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, closing
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
-from tests.contract.addresses import Address, DaxAddress, DynamoDbTables, SqliteAddress
+from tests.stores.tables import Address, DaxAddress, SqliteAddress
 
 OpenMemory = Callable[[Path], Awaitable[Memory]]
 OpenTable = Callable[[Path], Awaitable[ItemTable]]
@@ -29,7 +29,6 @@ THROUGH_DAX = {
     "test_facts",
     "test_forgetting",
     "test_hot_conversations",
-    "test_known_memories",
     "test_notes",
     "test_preferences",
     "test_recall",
@@ -37,8 +36,9 @@ THROUGH_DAX = {
     "test_replacing_facts",
     "test_stored_turns",
     "test_tool_log",
+    "test_user_memory_cache",
 }
-QUICK_THROUGH_DAX = {"test_preferences", "test_known_memories"}
+QUICK_THROUGH_DAX = {"test_preferences", "test_user_memory_cache"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -46,12 +46,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if module in THROUGH_DAX and "table_at" in metafunc.fixturenames:
         marks = () if module in QUICK_THROUGH_DAX else pytest.mark.slow
         metafunc.parametrize("table_at", ["sqlite", pytest.param("dax", marks=marks)], indirect=True)
-
-
-@pytest.fixture(scope="session")
-def dax_tables(dynamodb_local_endpoint: str) -> Iterator[DynamoDbTables]:
-    with closing(DynamoDbTables(dynamodb_local_endpoint)) as tables:
-        yield tables
 
 
 @pytest.fixture
@@ -65,7 +59,7 @@ def table_at(request: pytest.FixtureRequest) -> Iterator[Callable[[Path], Addres
     if getattr(request, "param", "sqlite") == "sqlite":
         yield SqliteAddress
         return
-    cluster, tables = request.getfixturevalue("shared_dax"), request.getfixturevalue("dax_tables")
+    cluster, tables = request.getfixturevalue("shared_dax"), request.getfixturevalue("dynamodb_local_tables")
     with ExitStack() as made:
 
         @functools.cache

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from mcp_memory_server.adapters.dax.calls import CallsThroughCluster
 from mcp_memory_server.adapters.dax.cluster import Cluster, ClusterAddress, cluster_connector
@@ -13,6 +13,7 @@ from mcp_memory_server.adapters.dynamodb.calls import Deadline
 from mcp_memory_server.adapters.dynamodb.item_table import DEADLINE, DynamoDbItemTable, batches
 from mcp_memory_server.adapters.dynamodb.reads import MAX_KEYS_PER_READ, read_row, read_rows
 from mcp_memory_server.adapters.dynamodb.values import OPERATIONS, Row
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.items import Delete, Item, Key, Put, Update, Write
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 
@@ -21,10 +22,6 @@ ITEM_TTL = timedelta(minutes=5)
 
 MOMENT = timedelta(seconds=10)
 """For how much longer than that a node may have an item that another one replaced."""
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def open_dax(
@@ -36,7 +33,7 @@ def open_dax(
     item_ttl: timedelta = ITEM_TTL,
     deadline: timedelta = DEADLINE,
     metrics: Metrics | None = None,
-    now: Callable[[], datetime] = _utc_now,
+    now: Callable[[], datetime] = utc_now,
 ) -> "DaxItemTable":
     """Return the table, without a request. ``endpoint`` is that of DynamoDB; ``item_ttl`` is at least the cluster's.
 
@@ -54,7 +51,7 @@ class DaxItemTable(DynamoDbItemTable):
     """Answers the item table's port. Writes pass through the cluster; reads that must be fresh go around it."""
 
     def __init__(
-        self, calls: CallsThroughCluster, own_writes: OwnWrites, *, now: Callable[[], datetime] = _utc_now
+        self, calls: CallsThroughCluster, own_writes: OwnWrites, *, now: Callable[[], datetime] = utc_now
     ) -> None:
         super().__init__(calls, now=now)
         self._through_cluster = calls

@@ -4,7 +4,7 @@ import itertools
 import re
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from mcp_memory_server.adapters.dynamodb.address import TableAddress, connector
@@ -23,6 +23,7 @@ from mcp_memory_server.adapters.dynamodb.expressions import (
 from mcp_memory_server.adapters.dynamodb.reads import MAX_KEYS_PER_READ, read_keys, read_page, read_row, read_rows
 from mcp_memory_server.adapters.dynamodb.transactions import conflicting, is_repeat, transaction
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.index_cursors import place_from
 from mcp_memory_server.domain.kernel.items import (
     Item,
@@ -45,17 +46,13 @@ MAX_DELETES_PER_REQUEST = 25
 _KIND = re.compile(r"#?([A-Z]{1,16})(?:#|$)")
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 def open_dynamodb(
     table: str,
     *,
     region: str | None = None,
     endpoint: str | None = None,
     deadline: timedelta = DEADLINE,
-    now: Callable[[], datetime] = _utc_now,
+    now: Callable[[], datetime] = utc_now,
 ) -> "DynamoDbItemTable":
     """Return the table, without a request: a missing table or credential shows when it is first used.
 
@@ -74,7 +71,7 @@ class DynamoDbItemTable:
     before it was repeated, because a put forgets the ids of earlier updates.
     """
 
-    def __init__(self, calls: Calls, *, now: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, calls: Calls, *, now: Callable[[], datetime] = utc_now) -> None:
         self._calls = calls
         self._now = now
 
@@ -206,8 +203,8 @@ class DynamoDbItemTable:
                 return
             await self._calls.pause(attempt, deadline)
 
-    async def mark(self) -> object | None:
-        """See the port. Here it cannot be told."""
+    async def change_token(self) -> object | None:
+        """See the port. DynamoDB has no such token."""
         return None
 
     async def delete_many(self, keys: Collection[Key]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mcp_memory_server.adapters.multilingual_e5.numpy_network import Normalisation, numpy_stages
 from mcp_memory_server.adapters.multilingual_e5.pieces import Pieces
+from mcp_memory_server.adapters.multilingual_e5.question_means import QuestionMeans
 from mcp_memory_server.adapters.multilingual_e5.weights import WIDTH, Floats, Weights, dequantise
 from mcp_memory_server.domain.kernel.vectors import LONGEST
 
@@ -44,7 +45,7 @@ class Model:
         self._words = weights.quantised("words")
         self._positions = weights["positions"]
         self._norm = Normalisation(weights["words_norm.weight"], weights["words_norm.bias"])
-        self._mean_of_questions = weights["mean_of_questions"]
+        self._question_means = QuestionMeans(weights["mean_of_questions"])
         self._mean_of_passages = weights["mean_of_passages"]
 
     def vector(self, text: str, *, as_question: bool, between: Callable[[], None] = _go_on) -> bytes:
@@ -56,7 +57,8 @@ class Model:
         ids = self.token_ids(text, as_question=as_question)
         if not ids:
             return bytes(WIDTH)
-        centred = self.direction(ids, between) - (self._mean_of_questions if as_question else self._mean_of_passages)
+        mean = self._question_means.of(text) if as_question else self._mean_of_passages
+        centred = self.direction(ids, between) - mean
         return np.rint(centred / np.abs(centred).max() * LONGEST).astype(np.int8).tobytes()
 
     def token_ids(self, text: str, *, as_question: bool) -> list[int]:

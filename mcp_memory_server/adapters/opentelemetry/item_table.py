@@ -82,9 +82,9 @@ class MeasuredItemTable:
         """See the port."""
         await self._calls.make(WRITE_LATENCY, "write", self._table.write(writes, operation_id=operation_id))
 
-    async def mark(self) -> object | None:
-        """See the port. It is not measured: it costs next to nothing where there is one."""
-        return await self._table.mark()
+    async def change_token(self) -> object | None:
+        """See the port. It is not measured, because it costs next to nothing."""
+        return await self._table.change_token()
 
     async def delete_many(self, keys: Collection[Key]) -> None:
         """See the port."""

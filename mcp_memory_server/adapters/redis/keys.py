@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import quote, unquote
 
-from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.kept_sessions import owner_of
+from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 
 SPACE = "mms"
 """What every key begins with. A memory adds its own name, so that several can share a Redis."""
@@ -61,7 +60,7 @@ def keys_of(scope: Scope, space: str = SPACE) -> SessionKeys:
     Raises:
         InvalidRequestError: The scope names no session.
     """
-    name = ":".join(encoded(part) for part in owner_of(scope))
+    name = ":".join(encoded(part) for part in user_and_session(scope))
     bucket = bucket_of(name)
     return SessionKeys(
         session=f"{_tag(bucket, space)}:session:{name}",

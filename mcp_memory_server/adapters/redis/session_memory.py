@@ -22,20 +22,27 @@ from mcp_memory_server.adapters.redis.scripts import (
 )
 from mcp_memory_server.adapters.redis.times import microseconds, milliseconds, moment
 from mcp_memory_server.adapters.redis.watching import versions
+from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
 from mcp_memory_server.domain.kernel.items import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss, SharedState
-from mcp_memory_server.domain.sessions.kept_sessions import (
-    MOST_RECORDED,
-    REMEMBERED_OPERATIONS,
-    STATE_LIFE,
-    TOLD_IN_FULL,
+from mcp_memory_server.domain.sessions.cached_session import (
+    Appended,
+    CachedSession,
+    CacheMiss,
+    SharedState,
     check_after,
     state_text,
-    turn_from,
-    turn_text,
 )
-from mcp_memory_server.domain.sessions.limits import LIVES, SETTLING, Limits, Tier
+from mcp_memory_server.domain.sessions.limits import (
+    FULL_REPLIES_KEPT,
+    LIVES,
+    MAX_RECORDED_TURNS,
+    REMEMBERED_OPERATIONS,
+    SETTLING,
+    STATE_LIFE,
+    Limits,
+    Tier,
+)
 from mcp_memory_server.domain.sessions.turns import LIFE, Turn
 from mcp_memory_server.errors import CacheUnavailableError, ConflictError
 
@@ -206,7 +213,7 @@ def _adding(turn: Turn, operation_id: str, limits: Limits, tier: Tier, epoch: in
         *(epoch, _new_token(), operation_id),
         *(turn.id, turn_text(turn), turn.token_count, repr(float(turn.importance))),
         *_rules(limits, tier),
-        *(REMEMBERED_OPERATIONS, TOLD_IN_FULL, MOST_RECORDED),
+        *(REMEMBERED_OPERATIONS, FULL_REPLIES_KEPT, MAX_RECORDED_TURNS),
     )
 
 

@@ -3,12 +3,13 @@
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from mcp_memory_server.adapters.sqlite.file import primary_code
 from mcp_memory_server.adapters.sqlite.outbox_file import DEADLINE, OutboxFile
 from mcp_memory_server.adapters.sqlite.outbox_rows import COLUMNS, columns_of, queued_from
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLetter
 
 IN_HAND = timedelta(minutes=5)
@@ -19,14 +20,10 @@ _NO_LETTERS: Sequence[HeldLetter] = ()
 logger = logging.getLogger(__name__)
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class SqliteDeadLetters:
     """Answers the port of dead letters on the outbox file, which is made when something is first added."""
 
-    def __init__(self, path: Path, *, now: Callable[[], datetime] = _utc_now, deadline: timedelta = DEADLINE) -> None:
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = utc_now, deadline: timedelta = DEADLINE) -> None:
         self._file = OutboxFile(path, deadline)
         self._now = now
 

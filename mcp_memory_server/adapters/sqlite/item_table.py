@@ -6,7 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -15,6 +15,7 @@ from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select, select_index
 from mcp_memory_server.adapters.sqlite.writer import Writer
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, place_from
 from mcp_memory_server.domain.kernel.items import (
     Delete,
@@ -39,14 +40,10 @@ FEW = 16
 thread and back ten times as long."""
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class SqliteItemTable:
     """Answers the item table's port on one file. Reads run beside each other and beside the one writer."""
 
-    def __init__(self, path: Path, *, now: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = utc_now) -> None:
         """Open the file. This touches the disk: use `open` where an event loop runs."""
         prepare_file(path)
         self._path = path
@@ -62,7 +59,7 @@ class SqliteItemTable:
         self._closed = False
 
     @classmethod
-    async def open(cls, path: Path, *, now: Callable[[], datetime] = _utc_now) -> Self:
+    async def open(cls, path: Path, *, now: Callable[[], datetime] = utc_now) -> Self:
         """Open the file, and make it if it is not there.
 
         Raises:
@@ -158,8 +155,8 @@ class SqliteItemTable:
         """See the port."""
         await self._apply(writes, operation_id)
 
-    async def mark(self) -> object | None:
-        """See the port. What this process writes changes it too, because another connection does."""
+    async def change_token(self) -> object | None:
+        """See the port. The token also changes when this process writes, because it writes on another connection."""
         return self._read_here(lambda connection: connection.execute("PRAGMA data_version").fetchone()[0])
 
     async def delete_many(self, keys: Collection[Key]) -> None:

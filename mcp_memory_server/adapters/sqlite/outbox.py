@@ -1,22 +1,18 @@
 """The outbox in one SQLite file beside the table."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from mcp_memory_server.adapters.sqlite import outbox_statements as statements
 from mcp_memory_server.adapters.sqlite.outbox_file import DEADLINE, OutboxFile
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.items import check_operation_id
-from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.kept_sessions import owner_of
+from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
 
 _NOTHING: Sequence[QueuedTurn] = ()
 _NO_CLAIMS: Sequence[ClaimedTurn] = ()
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class SqliteOutbox:
@@ -25,19 +21,19 @@ class SqliteOutbox:
     Leases and pauses end by the wall clock, because processes share no other one.
     """
 
-    def __init__(self, path: Path, *, now: Callable[[], datetime] = _utc_now, deadline: timedelta = DEADLINE) -> None:
+    def __init__(self, path: Path, *, now: Callable[[], datetime] = utc_now, deadline: timedelta = DEADLINE) -> None:
         self._file = OutboxFile(path, deadline)
         self._now = now
 
     async def add(self, queued: QueuedTurn) -> None:
         """See the port."""
         check_operation_id(queued.operation_id)
-        owner_of(queued.scope)
+        user_and_session(queued.scope)
         await self._file.write(lambda connection: statements.add(connection, queued))
 
     async def waiting(self, scope: Scope) -> Sequence[QueuedTurn]:
         """See the port."""
-        line = owner_of(scope)
+        line = user_and_session(scope)
         return await self._file.read(lambda connection: statements.waiting(connection, line), otherwise=_NOTHING)
 
     async def claim(self, owner: str, *, lease: timedelta, most: int) -> Sequence[ClaimedTurn]:

@@ -3,8 +3,8 @@
 import zlib
 from datetime import datetime
 
-from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.kept_sessions import owner_of, turn_from, turn_text
+from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
+from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn
 from mcp_memory_server.errors import InvalidRequestError
 
@@ -18,7 +18,7 @@ _PLAIN_START = b"{"
 
 def columns_of(queued: QueuedTurn, *more: str) -> Columns:
     """Return the columns. The checksum covers ``more`` too, which the caller keeps beside them."""
-    named = (*owner_of(queued.scope), queued.operation_id, queued.turn.id, queued.queued_at.isoformat())
+    named = (*user_and_session(queued.scope), queued.operation_id, queued.turn.id, queued.queued_at.isoformat())
     text = _packed(turn_text(queued.turn).encode())
     return (*named, text, _checksum(text, *named, *more))
 

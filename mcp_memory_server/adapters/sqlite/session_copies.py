@@ -9,9 +9,15 @@ from datetime import datetime, timedelta
 from mcp_memory_server.adapters.sqlite import session_rows as rows
 from mcp_memory_server.adapters.sqlite.session_rows import CachedRow, Owner
 from mcp_memory_server.domain.kernel.ulids import next_ulid
-from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss, joined, within
-from mcp_memory_server.domain.sessions.kept_sessions import MOST_RECORDED, state_text
-from mcp_memory_server.domain.sessions.limits import Limits, Tier, lifetime
+from mcp_memory_server.domain.sessions.cached_session import (
+    Appended,
+    CachedSession,
+    CacheMiss,
+    joined,
+    state_text,
+    within,
+)
+from mcp_memory_server.domain.sessions.limits import MAX_RECORDED_TURNS, Limits, Tier, lifetime
 from mcp_memory_server.domain.sessions.turns import Turn
 
 
@@ -163,7 +169,7 @@ def _put(
     rules: Rules,
     seen: Standpoint,
 ) -> Appended:
-    if not copy.whole and copy.count >= MOST_RECORDED:
+    if not copy.whole and copy.count >= MAX_RECORDED_TURNS:
         # So many are recorded only where nobody ever fills the copy. Whoever is about to is refused.
         copy = _begun(connection, owner, copy, seen)
     if not copy.whole:

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -15,10 +15,17 @@ from mcp_memory_server.adapters.sqlite import session_states as states
 from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.session_file import connect_to_sessions, prepare_session_file, this_boot
 from mcp_memory_server.adapters.sqlite.writer import Writer
+from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.items import check_operation_id
-from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss, SharedState
-from mcp_memory_server.domain.sessions.kept_sessions import check_after, owner_of, state_text
+from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
+from mcp_memory_server.domain.sessions.cached_session import (
+    Appended,
+    CachedSession,
+    CacheMiss,
+    SharedState,
+    check_after,
+    state_text,
+)
 from mcp_memory_server.domain.sessions.limits import SETTLING, Limits, Tier
 from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import (
@@ -35,10 +42,6 @@ LOOK_AGAIN_SECONDS = 0.1
 """Nothing tells a process that another one wrote: a watched state is looked up so often."""
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True)
 class _Opened:
     file: tuple[int, int] | None
@@ -53,7 +56,7 @@ class SqliteSessionMemory:
         self,
         path: Path,
         *,
-        now: Callable[[], datetime] = _utc_now,
+        now: Callable[[], datetime] = utc_now,
         deadline: timedelta = DEADLINE,
         settling: timedelta = SETTLING,
     ) -> None:
@@ -72,7 +75,7 @@ class SqliteSessionMemory:
         cls,
         path: Path,
         *,
-        now: Callable[[], datetime] = _utc_now,
+        now: Callable[[], datetime] = utc_now,
         deadline: timedelta = DEADLINE,
         settling: timedelta = SETTLING,
     ) -> Self:
@@ -107,7 +110,7 @@ class SqliteSessionMemory:
             raise InvalidRequestError("this session memory has no outbox: the outbox in SQLite is a file of its own")
         check_operation_id(operation_id)
         check_after(after)
-        owner, seen, rules = owner_of(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        owner, seen, rules = user_and_session(scope), self._seen(epoch), copies.Rules(tier, limits, now)
         return await self._write(
             lambda connection: copies.append(
                 connection, owner, turn, operation=operation_id, after=after, rules=rules, seen=seen
@@ -116,7 +119,7 @@ class SqliteSessionMemory:
 
     async def load(self, scope: Scope, *, epoch: int) -> CachedSession | CacheMiss:
         """See the port. A copy that cannot be read is forgotten."""
-        owner, seen = owner_of(scope), self._seen(epoch)
+        owner, seen = user_and_session(scope), self._seen(epoch)
         found = await self._read(lambda connection: copies.load(connection, owner, seen))
         if found is not None:
             return found
@@ -126,7 +129,7 @@ class SqliteSessionMemory:
         self, scope: Scope, copy: CachedSession, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
     ) -> bool:
         """See the port."""
-        owner, seen, rules = owner_of(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        owner, seen, rules = user_and_session(scope), self._seen(epoch), copies.Rules(tier, limits, now)
         return await self._write(
             lambda connection: copies.fill(connection, owner, copy, token=token, rules=rules, seen=seen)
         )
@@ -136,30 +139,30 @@ class SqliteSessionMemory:
     ) -> None:
         """See the port."""
         check_operation_id(operation_id)
-        owner, seen, rules = owner_of(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        owner, seen, rules = user_and_session(scope), self._seen(epoch), copies.Rules(tier, limits, now)
         await self._write(
             lambda connection: copies.note(connection, owner, turn, operation=operation_id, rules=rules, seen=seen)
         )
 
     async def drop(self, scope: Scope) -> None:
         """See the port. Pages are zeroed when a row is deleted; the log, which still has the old ones, is emptied."""
-        owner = owner_of(scope)
+        owner = user_and_session(scope)
         await self._write(lambda connection: rows.drop(connection, owner))
         await self._answer(lambda: self._reader.submit(self._empty_the_log))
 
     async def read_state(self, scope: Scope) -> SharedState:
         """See the port."""
-        owner, now = owner_of(scope), self._now()
+        owner, now = user_and_session(scope), self._now()
         return await self._read(lambda connection: states.read_state(connection, owner, now))
 
     async def write_state(self, scope: Scope, value: Any, *, expected_version: int) -> int:
         """See the port."""
-        owner, text, now = owner_of(scope), state_text(value), self._now()
+        owner, text, now = user_and_session(scope), state_text(value), self._now()
         return await self._write(lambda connection: states.write_state(connection, owner, text, expected_version, now))
 
     def watch_state(self, scope: Scope) -> AsyncIterator[int]:
         """See the port. A version that is there at the start is told at once."""
-        return self._versions(owner_of(scope))
+        return self._versions(user_and_session(scope))
 
     async def due(self, now: datetime, *, limit: int) -> Sequence[Scope]:
         """See the port."""
@@ -168,12 +171,12 @@ class SqliteSessionMemory:
 
     async def settle_deadline(self, scope: Scope, now: datetime) -> None:
         """See the port."""
-        owner = owner_of(scope)
+        owner = user_and_session(scope)
         await self._write(lambda connection: rows.settle_deadline(connection, owner, now))
 
     async def sum_up(self, scope: Scope, summary: str) -> None:
         """See the port."""
-        owner, text, now = owner_of(scope), state_text(summary), self._now()
+        owner, text, now = user_and_session(scope), state_text(summary), self._now()
         await self._write(lambda connection: rows.sum_up(connection, owner, text, now))
 
     async def close(self) -> None:

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 
+from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
 from mcp_memory_server.domain.sessions.cached_session import Appended
-from mcp_memory_server.domain.sessions.kept_sessions import (
+from mcp_memory_server.domain.sessions.limits import (
+    FULL_REPLIES_KEPT,
     REMEMBERED_OPERATIONS,
     STATE_LIFE,
-    TOLD_IN_FULL,
-    turn_from,
-    turn_text,
+    Limits,
+    Weight,
+    trimmed,
 )
-from mcp_memory_server.domain.sessions.limits import Limits, Weight, trimmed
 from mcp_memory_server.domain.sessions.turns import LIFE, Turn
 
 Owner = tuple[str, str]
@@ -185,7 +186,7 @@ def remember(connection: sqlite3.Connection, owner: Owner, operation: str, numbe
         "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (*owner, operation, number, answer.turn_id, answer.count, answer.tokens, gone),
     )
-    forgotten, no_longer_in_full = number - REMEMBERED_OPERATIONS, number - TOLD_IN_FULL
+    forgotten, no_longer_in_full = number - REMEMBERED_OPERATIONS, number - FULL_REPLIES_KEPT
     connection.execute(f"DELETE FROM operations WHERE {ONE} AND number <= ?", (*owner, forgotten))
     connection.execute(f"UPDATE operations SET trimmed = '[]' WHERE {ONE} AND number = ?", (*owner, no_longer_in_full))
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mcp_memory_server.adapters.sqlite.session_rows import ONE, Owner
 from mcp_memory_server.domain.sessions.cached_session import SharedState
-from mcp_memory_server.domain.sessions.kept_sessions import STATE_LIFE
+from mcp_memory_server.domain.sessions.limits import STATE_LIFE
 from mcp_memory_server.errors import ConflictError
 
 

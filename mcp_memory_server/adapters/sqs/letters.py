@@ -6,8 +6,8 @@ import zlib
 from datetime import datetime
 from typing import Any
 
-from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.kept_sessions import owner_of, turn_from, turn_text
+from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
+from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, QueuedTurn
 from mcp_memory_server.errors import InvalidRequestError
 
@@ -17,7 +17,7 @@ KIND = "mcp-memory-server/dead-letter/1"
 def letter_text(letter: DeadLetter) -> str:
     """Return the text. It is ASCII, because SQS refuses some characters that an id may hold."""
     queued = letter.queued
-    user, session = owner_of(queued.scope)
+    user, session = user_and_session(queued.scope)
     turn = base64.b64encode(zlib.compress(turn_text(queued.turn).encode())).decode()
     return json.dumps(
         {

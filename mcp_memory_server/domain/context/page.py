@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from mcp_memory_server.domain.context.page_order import Entry, Section, Urgency
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter, fingerprint, one_line, shortened, shortened_at_a_word
-from mcp_memory_server.domain.recall.answers import CHARACTERS_A_TOKEN, SHORTEST_EXCERPT, Count, Status, reply_text
+from mcp_memory_server.domain.recall.answers import CHARACTERS_A_TOKEN, SHORTEST_EXCERPT, Count, reply_text
 from mcp_memory_server.domain.recall.cursors import BEGINNING, LONGEST_CURSOR, Place
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, confidence
 from mcp_memory_server.domain.recall.memory_ids import short_id

@@ -14,7 +14,7 @@ from itertools import chain, islice, zip_longest
 from mcp_memory_server.domain.facts.essentials import CAN_HURT, Essential
 from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.upcoming import due
-from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current, is_alive
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current, is_unexpired
 from mcp_memory_server.domain.recall.overview import Overview
 
 MOST_CHANGES = 8
@@ -97,12 +97,12 @@ def in_order(
         shelf.more_on_the_person(),
     )
     rest = (_entry_of(known.by_key[sk]) for sk in chain(relevant, overview.best()) if sk in known.by_key)
-    repeated = frozenset(known.by_key[sk].id for sk in overview.repeated)
-    yield from _each_once(chain(first, rest), repeated, now)
+    duplicates = frozenset(known.by_key[sk].id for sk in overview.duplicates)
+    yield from _each_once(chain(first, rest), duplicates, now)
 
 
-def _each_once(entries: Iterable[Entry], repeated: frozenset[str], now: datetime) -> Iterator[Entry]:
-    seen = set(repeated)
+def _each_once(entries: Iterable[Entry], duplicates: frozenset[str], now: datetime) -> Iterator[Entry]:
+    seen = set(duplicates)
     for entry in entries:
         memory = entry.memory
         if memory.id not in seen and (_may_be_past(entry) or current([memory], now)):
@@ -177,7 +177,7 @@ class _Shelves:
         found: list[tuple[str, str, Entry]] = []
         for sk in self._overview.near(self._now.date()):
             memory = self._rows[sk]
-            if memory.fact is not None and memory.kind is Kind.FACT and is_alive(memory, self._now):
+            if memory.fact is not None and memory.kind is Kind.FACT and is_unexpired(memory, self._now):
                 coming = due(memory.fact, self._now)
                 if coming is not None:
                     entry = Entry(Section.UPCOMING, memory, coming.label, Urgency.SOON)
@@ -210,7 +210,7 @@ class _Shelves:
 
     def _best(self, *shelves: Essential | Kind) -> list[StoredMemory]:
         overview = self._overview
-        found = (self._rows[sk] for sk in overview.best(*shelves) if sk not in overview.repeated)
+        found = (self._rows[sk] for sk in overview.best(*shelves) if sk not in overview.duplicates)
         return list(islice((memory for memory in found if current([memory], self._now)), PLACES_OF_A_SECTION))
 
     def _home(self) -> list[StoredMemory]:

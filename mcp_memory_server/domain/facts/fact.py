@@ -112,7 +112,7 @@ class Statement:
             )
         check_order(self.since, self.until)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """What is the same for the same statement in other typing."""
         return fingerprint(self.text)
@@ -198,6 +198,13 @@ def fact_id(text: str) -> str:
     return fingerprint(text)
 
 
+def with_text_of(source: Statement | Fact, fact: Fact) -> Fact:
+    """Return a new fact that has the text of the source, whose fingerprint need not be computed again."""
+    if "fingerprint" in vars(source):
+        vars(fact)["fingerprint"] = source.fingerprint
+    return fact
+
+
 def ended(fact: Fact, moment: datetime, *, by: str | None = None, until: date | None = None) -> Fact:
     """Return the fact as history that memory held until this moment, and for an instant at least.
 
@@ -207,12 +214,12 @@ def ended(fact: Fact, moment: datetime, *, by: str | None = None, until: date | 
     # A last day that was still to come when it ended is none.
     planned = fact.until if fact.until is not None and fact.until <= change.date() else None
     last = _last_day(fact, until) or planned
-    return replace(fact, standing=Standing.PAST, valid_to=change, superseded_by=by, until=last)
+    return with_text_of(fact, replace(fact, standing=Standing.PAST, valid_to=change, superseded_by=by, until=last))
 
 
 def ends_on(fact: Fact, until: date) -> Fact:
     """Return the fact as one that is true up to and including this day, unless it ends earlier or begins later."""
-    return replace(fact, until=_last_day(fact, until) or fact.until)
+    return with_text_of(fact, replace(fact, until=_last_day(fact, until) or fact.until))
 
 
 def confidence_at(fact: Fact, now: datetime) -> float:

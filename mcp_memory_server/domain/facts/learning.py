@@ -19,7 +19,7 @@ from mcp_memory_server.domain.facts.fact import (
     default_confidence,
     ended,
     ends_on,
-    fact_id,
+    with_text_of,
 )
 from mcp_memory_server.domain.facts.supersession import is_update
 from mcp_memory_server.domain.facts.topics import narrower, same_topic
@@ -96,21 +96,23 @@ def learn(
     others = _others(statement, named, known, now)
     stronger = [one for one in others if not may_replace(statement, one, now)]
     if same is None and stronger:
-        fact = replace(_first(statement, candidate, now), standing=Standing.CANDIDATE)
+        first = _first(statement, candidate, now)
+        fact = with_text_of(first, replace(first, standing=Standing.CANDIDATE))
         guesses = tuple(Change(one, None) for one in others if one.standing is Standing.CANDIDATE)
         return Learning(Outcome.CANDIDATE, fact, candidate, guesses, stronger[0], lifts)
     anew = same is not None and _is_true_again(statement, same, now)
     if same is None or anew:
-        fact = replace(_first(statement, None if anew else candidate, now), standing=Standing.CURRENT)
+        first = _first(statement, None if anew else candidate, now)
+        fact = with_text_of(first, replace(first, standing=Standing.CURRENT))
         if past is not None and statement.until is not None and statement.since is None:
-            fact = replace(fact, since=past.since)  # only its end is told anew
+            fact = with_text_of(fact, replace(fact, since=past.since))  # only its end is told anew
     else:
         fact = _supported(same, statement, now, repetitions, is_named=is_named)
     making_way = [one for one in others if one not in stronger]
     fact, changes = _after(statement, fact, making_way, now, is_new=same is None)
     changes += [Change(one, None) for one in (candidate, *repetitions) if one is not None]
     if same is not None and anew:
-        fact = replace(fact, topic=narrower(same.topic, fact.topic))
+        fact = with_text_of(fact, replace(fact, topic=narrower(same.topic, fact.topic)))
         changes.append(Change(same, ended(same, same.over_from or now)))
     superseded = any(one.after is not None and one.before is not same for one in changes)
     if same is not None and not anew:
@@ -189,7 +191,7 @@ def _after(
     # Strictly later than each beginning, even when the clock stepped back: history keeps its order.
     moment = max([moment, *(one.valid_from + INSTANT for one in sure)])
     if is_new and sure:
-        fact = replace(fact, valid_from=moment, since=since)
+        fact = with_text_of(fact, replace(fact, valid_from=moment, since=since))
     by = fact.fingerprint
     return fact, guesses + [Change(one, ended(one, moment, by=by, until=until)) for one in sure]
 
@@ -227,13 +229,13 @@ def _permanence(statement: Statement) -> Permanence:
 def _first(statement: Statement, candidate: Fact | None, now: datetime) -> Fact:
     if candidate is None:
         return _new(statement, now)
-    return replace(_supported(candidate, statement, now), id=fact_id(statement.text))
+    return replace(_supported(candidate, statement, now), id=statement.fingerprint)
 
 
 def _new(statement: Statement, now: datetime) -> Fact:
     said_at = min(statement.said_at or now, now)
-    return Fact(
-        id=fact_id(statement.text),
+    fact = Fact(
+        id=statement.fingerprint,
         text=statement.text,
         topic=statement.topic,
         source=statement.source,
@@ -249,6 +251,7 @@ def _new(statement: Statement, now: datetime) -> Fact:
         until=statement.until,
         remind_on=statement.remind_on,
     )
+    return with_text_of(statement, fact)
 
 
 def _supported(

@@ -1,1 +1,1 @@
-"""What every subject uses: owners, items of the table, ids, text, secrets."""
+"""Types and rules that every subject uses: owners, items of the table, ids, text, vectors, secrets."""

@@ -1,7 +1,7 @@
-"""Credentials in what people and models write: found by their shape or by what they are called.
+"""Find credentials in text that people and models write, by their shape or by what they are called.
 
-Here a false alarm costs a memory, so what only might be a secret is let through. The tool log, where it costs nothing,
-leaves out more (see `domain.redaction`).
+A false alarm here costs a memory, so what only might be a secret is let through. The tool log, where a false alarm
+costs nothing, removes more (see `domain.redaction`).
 """
 
 import re
@@ -19,7 +19,7 @@ _BEFORE, _AFTER = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"
 
 @dataclass(frozen=True)
 class Credential:
-    """Where a credential stands in a text, and what it is, without an article."""
+    """The place of a credential in a text, and its kind without an article."""
 
     kind: str
     start: int
@@ -28,7 +28,7 @@ class Credential:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What one kind looks like. A text without any of the hints holds none."""
+    """The pattern of one kind. A text without any of the hints cannot match."""
 
     kind: str
     hints: tuple[str, ...]
@@ -69,7 +69,7 @@ _SHAPES = (
     _shape("bearer token", ["earer"], r"(?<=[Bb]earer )(?=[\w.~+/=-]{0,40}\d)[\w.~+/=-]{16,}"),
     _shape("login", ["asic "], r"(?i:(?<=authorization: basic ))[A-Za-z0-9+/=]{8,}"),
 )
-# As many characters as an AWS secret key has, mixed as in no word and no path.
+# The length of an AWS secret key, with a mixture of characters that no word and no path has.
 _SECRET_KEY = re.compile(
     r"(?<![A-Za-z0-9/+_.-])(?=[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-]))"
     r"(?=[A-Za-z/+]{0,39}\d)(?=[a-z0-9/+]{0,39}[A-Z])(?=[A-Z0-9/+]{0,39}[a-z])[A-Za-z0-9/+]{40}"
@@ -84,7 +84,7 @@ _CARD = re.compile(
 
 
 def find_credentials(text: str) -> list[Credential]:
-    """Return the credentials in a text, in their order, none overlapping another."""
+    """Return the credentials in a text in order, merged where they overlap."""
     found = sorted(_all_in(text), key=lambda one: (one.start, -one.end))
     apart: list[Credential] = []
     for one in found:
@@ -96,7 +96,7 @@ def find_credentials(text: str) -> list[Credential]:
 
 
 def without_credentials(text: str) -> tuple[str, int]:
-    """Return the text with every credential replaced, and how many there were."""
+    """Return the text with every credential replaced, and the number of replacements."""
     found = find_credentials(text)
     if not found:
         return text, 0
@@ -105,9 +105,9 @@ def without_credentials(text: str) -> tuple[str, int]:
 
 
 def data_without_credentials(data: Any) -> tuple[Any, int]:
-    """Return plain data with the credentials in its texts replaced, and how many there were.
+    """Return plain data with the credentials in its texts replaced, and the number of replacements.
 
-    A text under a name is read together with it: ``{"password": "…"}``.
+    A text is checked together with the key that it is stored under: ``{"password": "…"}``.
     """
     match data:
         case str():
@@ -123,7 +123,7 @@ def data_without_credentials(data: Any) -> tuple[Any, int]:
 
 
 def refuse_credentials(what: str, text: str, *, name: str | None = None) -> None:
-    """Refuse a text that holds a credential; ``name`` is what the text stands under, such as "wifi_password".
+    """Refuse a text that holds a credential; ``name`` is its key or topic, such as "wifi_password".
 
     Raises:
         InvalidRequestError: It holds one. The message says of which kind, and never quotes it.
@@ -150,7 +150,7 @@ def _entry(name: Any, value: Any) -> tuple[Any, int]:
 
 def _all_in(text: str) -> Iterator[Credential]:
     for shape in _SHAPES:
-        if any(hint in text for hint in shape.hints):
+        if any(map(text.__contains__, shape.hints)):
             yield from (Credential(shape.kind, *found.span()) for found in shape.pattern.finditer(text))
     for found in _SECRET_KEY.finditer(text):
         if not _LONG_WORD.search(found.group()) and not _is_in_address(text, found.start()):
@@ -162,13 +162,13 @@ def _all_in(text: str) -> Iterator[Credential]:
 
 
 def _is_in_address(text: str, place: int) -> bool:
-    """Return whether the place is in a web address: what looks random there is the id of a page."""
+    """Check whether the place is inside a web address, where random characters are the id of a page."""
     before = text[max(0, place - 300) : place]
     return "://" in before[max(before.rfind(" "), before.rfind("\n")) + 1 :]
 
 
 def _keeps_luhn(number: str) -> bool:
-    """Return whether the check digit of a card number is right."""
+    """Check the check digit of a card number."""
     digits = [int(digit) for digit in reversed(number) if digit.isdigit()]
     doubled = [digit if place % 2 == 0 else 2 * digit - 9 * (digit > 4) for place, digit in enumerate(digits)]
     return sum(doubled) % 10 == 0

@@ -1,4 +1,4 @@
-"""Where a query of the index stopped, as a text that continues it."""
+"""Cursors of index queries: the last returned entry, encoded as text."""
 
 import json
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from mcp_memory_server.errors import InvalidRequestError
 
 @dataclass(frozen=True)
 class IndexPlace:
-    """One entry of the index: its sort key there, and the item that it leads to."""
+    """One entry of the index: its sort key there, and the key of the item that it refers to."""
 
     index_sk: str
     key: Key
 
     def to_cursor(self) -> str:
-        """Return the text that continues after this entry."""
+        """Return the cursor that continues after this entry."""
         return json.dumps([self.index_sk, self.key.pk, self.key.sk])
 
 
 def place_from(cursor: str) -> IndexPlace:
-    """Read a cursor back.
+    """Decode a cursor.
 
     Raises:
-        InvalidRequestError: It is none that was given out.
+        InvalidRequestError: It is not a cursor of an index query.
     """
     try:
         index_sk, pk, sk = json.loads(cursor)

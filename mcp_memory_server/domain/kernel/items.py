@@ -1,4 +1,4 @@
-"""Items of the table: what one is, how large it may be, and how several are written at once."""
+"""Items of the table: keys, bodies and writes."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,20 +11,21 @@ from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 MAX_PARTITION_KEY_BYTES = 2048
 MAX_SORT_KEY_BYTES = 1024
 MAX_ITEM_BYTES = 400 * 1024
-"""DynamoDB's limit. SQLite keeps it too, so that a memory can always move."""
+"""DynamoDB's limit. SQLite keeps it too, so that every memory can be moved between the two."""
 MAX_WRITES_AT_ONCE = 10
-"""What every engine takes, AWS's own local one included; the service itself takes more."""
+"""The limit of the strictest engine, DynamoDB local; the service itself takes more."""
 MAX_OPERATION_ID_BYTES = 128
+MAX_NAME_BYTES = 255
 REMEMBERED_OPERATIONS = 4
-"""A row knows its last so many writes, as long as they were updates: a put starts anew."""
+"""The number of operation ids that a row keeps. A put starts anew; updates add to them."""
 
 PUSHED_KEPT = 8
-"""An update that pushes a value keeps so many of those pushed under the same name, the newest first."""
+"""The number of values that a pushed attribute keeps, newest first."""
 
 RESERVED_ATTRIBUTES = frozenset({"pk", "sk", "version", "expires_at", "op", "op1", "op2", "op3"})
 
 INDEX_PARTITION, INDEX_SORT = "ix_pk", "ix_sk"
-"""Attributes of a body that place its item in the index."""
+"""Attributes of a body that put its item into the index."""
 
 Value: TypeAlias = "str | int | float | bool | bytes | Sequence[Value] | Mapping[str, Value] | None"
 Body: TypeAlias = Mapping[str, Value]
@@ -38,14 +39,17 @@ _MAX_DEPTH = 30
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """Where an item lies: its partition, and its place in the order of the partition."""
+    """The key of an item: its partition, and its place in the order of the partition."""
 
     pk: str
     sk: str
 
     def __post_init__(self) -> None:
-        _check_length("pk", self.pk, MAX_PARTITION_KEY_BYTES)
-        _check_length("sk", self.sk, MAX_SORT_KEY_BYTES)
+        # Keys are made by the thousand: those in ASCII, whose length is that of their bytes, are checked here.
+        if not (0 < len(self.pk) <= MAX_PARTITION_KEY_BYTES and self.pk.isascii()):
+            _check_length("pk", self.pk, MAX_PARTITION_KEY_BYTES)
+        if not (0 < len(self.sk) <= MAX_SORT_KEY_BYTES and self.sk.isascii()):
+            _check_length("sk", self.sk, MAX_SORT_KEY_BYTES)
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Page:
-    """Some items of a partition, in order. ``cursor`` is None at the end of what was asked for."""
+    """Some items of a partition, in order. ``cursor`` is None at the end of the result."""
 
     items: tuple[Item, ...]
     cursor: str | None = None
@@ -69,7 +73,7 @@ class Page:
 
 @dataclass(frozen=True)
 class KeyPage:
-    """Some keys that an index knows, in order. ``cursor`` is None at the end of what was asked for."""
+    """Some keys from an index, in order. ``cursor`` is None at the end of the result."""
 
     keys: tuple[Key, ...]
     cursor: str | None = None
@@ -77,7 +81,7 @@ class KeyPage:
 
 @dataclass(frozen=True)
 class Put:
-    """Replace the whole item. ``expected_version=0`` means "only if absent", None "whatever is there"."""
+    """Replace the whole item. ``expected_version=0`` means "only if absent", None means "whatever is there"."""
 
     key: Key
     body: Body
@@ -87,7 +91,7 @@ class Put:
 
 @dataclass(frozen=True)
 class Delete:
-    """Remove the item. Without an expected version, removing what is not there is no error."""
+    """Remove the item. Without an expected version, removing an absent item is no error."""
 
     key: Key
     expected_version: int | None = None
@@ -97,8 +101,8 @@ class Delete:
 class Update:
     """Change attributes without reading first. A missing item is created; a counter starts at 0.
 
-    A pushed value is kept under its name, and those pushed before under ``pushed_name(name, 1)`` and so on; the oldest
-    goes. The expiry of the item stays as it is unless ``expires_at`` is given.
+    A pushed value is stored under its name, and the values pushed before it move to ``pushed_name(name, 1)`` and so on;
+    the oldest is dropped. The item keeps its expiry unless ``expires_at`` is given.
     """
 
     key: Key
@@ -110,8 +114,8 @@ class Update:
     push: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
-        pushed = [pushed_name(name, place) for name in self.push for place in range(PUSHED_KEPT)]
-        names = [*self.add, *self.set, *self.remove, *pushed]
+        pushed = [f"{name}.{place}" for name in self.push for place in range(1, PUSHED_KEPT)]
+        names = [*self.add, *self.set, *self.remove, *self.push, *pushed]
         if not names:
             raise InvalidRequestError("an update must add to, set, push or remove at least one attribute")
         if len(set_of := frozenset(names)) != len(names):
@@ -122,18 +126,18 @@ Write: TypeAlias = Put | Delete | Update
 
 
 def pushed_name(name: str, place: int) -> str:
-    """Return where the value lies that was pushed so many pushes ago."""
+    """Return the attribute of the value that was pushed this many pushes ago."""
     return f"{name}.{place}" if place else name
 
 
 def pushed(body: Body, name: str) -> list[str]:
-    """Return the values that were pushed under a name, the newest first."""
+    """Return the values that were pushed under a name, newest first."""
     values = (body.get(pushed_name(name, place)) for place in range(PUSHED_KEPT))
     return [value for value in values if isinstance(value, str)]
 
 
 def after_push(body: Body, push: Mapping[str, str]) -> dict[str, Value]:
-    """Return what pushing sets, over what the body holds."""
+    """Return the attributes that a push sets, given the stored body."""
     moved = {
         pushed_name(name, place): body.get(pushed_name(name, place - 1))
         for name in push
@@ -150,8 +154,12 @@ def checked_body(key: Key, body: Body) -> dict[str, Value]:
         TooLargeError: The item would be over the table's limit.
     """
     _check_names(body)
-    _check_index(body)
-    stored = {name: _stored(name, value, depth=0) for name, value in body.items()}
+    if INDEX_PARTITION in body or INDEX_SORT in body:
+        _check_index(body)
+    stored: dict[str, Value] = {}
+    for name, value in body.items():
+        is_plain = type(value) is str and value.isascii()
+        stored[name] = value if is_plain else _stored(name, value, depth=0)
     size = item_size(key, stored)
     if size > MAX_ITEM_BYTES:
         raise TooLargeError(
@@ -168,7 +176,7 @@ def checked_update(update: Update) -> Update:
         TooLargeError: What it sets is over the table's limit by itself.
     """
     _check_names(update.remove)
-    added = checked_body(update.key, update.add)
+    added = checked_body(update.key, update.add) if update.add else {}
     for name, amount in added.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float):
             raise InvalidRequestError(f"attribute {name!r} can only be raised by a number, got {type(amount).__name__}")
@@ -184,7 +192,7 @@ def checked_update(update: Update) -> Update:
 
 
 def _checked_pushes(update: Update) -> dict[str, str]:
-    for name, value in checked_body(update.key, update.push).items():
+    for name, value in (checked_body(update.key, update.push) if update.push else {}).items():
         if not isinstance(value, str):
             raise InvalidRequestError(f"only text can be pushed, attribute {name!r} got {type(value).__name__}")
     return dict(update.push)
@@ -217,8 +225,10 @@ def check_operation_id(operation_id: str | None) -> None:
 
 def item_size(key: Key, body: Mapping[str, Value]) -> int:
     """Return the size that counts against the limit, as DynamoDB counts it, rounded up."""
-    keys = len(key.pk.encode()) + len(key.sk.encode()) + 4
-    return keys + _BOOKKEEPING_BYTES + sum(len(name.encode()) + _size(value) for name, value in body.items())
+    size = len(key.pk.encode()) + len(key.sk.encode()) + 4 + _BOOKKEEPING_BYTES
+    for name, value in body.items():
+        size += len(name.encode()) + (len(value.encode()) if isinstance(value, str) else _size(value))
+    return size
 
 
 def expiry_seconds(expires_at: datetime | None) -> int | None:
@@ -227,7 +237,7 @@ def expiry_seconds(expires_at: datetime | None) -> int | None:
 
 
 def is_expired(expires_at_seconds: int | None, now: datetime) -> bool:
-    """Tell whether an item with this expiry is gone at this moment."""
+    """Check whether an item with this expiry is expired at this moment."""
     return expires_at_seconds is not None and now.timestamp() >= expires_at_seconds
 
 
@@ -252,7 +262,7 @@ def byte_length(name: str, text: str) -> int:
     """Return the length in UTF-8.
 
     Raises:
-        InvalidRequestError: The text holds half of a surrogate pair, which no engine can store.
+        InvalidRequestError: The text holds a lone surrogate, which no engine can store.
     """
     try:
         return len(text) if text.isascii() else len(text.encode())
@@ -274,15 +284,16 @@ def _checked_write(write: Write) -> Write:
 
 def _check_names(names: Iterable[str]) -> None:
     for name in names:
-        if not 0 < byte_length("attribute name", name) <= 255:
-            raise InvalidRequestError("an attribute name must be 1 to 255 bytes long")
+        is_short = 0 < len(name) <= MAX_NAME_BYTES and name.isascii()
+        if not is_short and not 0 < byte_length("attribute name", name) <= MAX_NAME_BYTES:
+            raise InvalidRequestError(f"an attribute name must be 1 to {MAX_NAME_BYTES} bytes long")
         if name in RESERVED_ATTRIBUTES:
             raise InvalidRequestError(f"attribute {name!r} belongs to the table; choose another name")
 
 
 def _check_index(body: Body) -> None:
-    places = [body[name] for name in (INDEX_PARTITION, INDEX_SORT) if name in body]
-    if places and not (len(places) == 2 and all(isinstance(place, str) and place for place in places)):
+    places = [body.get(INDEX_PARTITION), body.get(INDEX_SORT)]
+    if not all(isinstance(place, str) and place for place in places):
         raise InvalidRequestError(f"{INDEX_PARTITION} and {INDEX_SORT} place an item in the index: give both, as text")
 
 

@@ -1,7 +1,7 @@
-"""Passwords and keys that a text names: "password: …", "the API key is …", in nine languages.
+"""Find passwords and keys that a text names: "password: …", "the API key is …", in nine languages.
 
-A name alone proves nothing: most sentences about passwords hold none. What follows the name has to look like a
-password, or stand where only one can stand.
+A name alone proves nothing, because most sentences about passwords hold none. What follows the name has to look like a
+password, or be in a place where only a password can be.
 """
 
 import re
@@ -21,7 +21,7 @@ _PASSWORD_NAMES = (
     "passwor", "passwd", "passcode", "passphrase", "pwd", "kennwort", "contrase", "mot de passe", "senha", "wachtwoord",
     "lösenord", "пароль", "clave", "pw", "wlan", "wifi key", "パスワード", "密码", "密碼", "口令", "暗証番号",
 )  # fmt: skip
-"""How names of passwords begin, in small letters."""
+"""How names of passwords begin, in lower case."""
 _NAME = (
     r"passw(?:or[dt]|d)s?|passcode|passphrase|pwd|kennwort|contrase(?:ñ|n)a|mot de passe|senha|wachtwoord|lösenord"
     r"|пароль|pw\b|wlan-?(?:schlüssel|key)|wifi key|clave(?=\s?(?:es\b|[:=]))"
@@ -91,8 +91,8 @@ _QUOTES = "\\\"'`「」『』“”"
 
 
 def named_secrets(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield what each secret is that the text names, where it begins and where it ends."""
-    lower = _small_letters(text)
+    """Yield the kind, the start and the end of each secret that the text names."""
+    lower = _lower_case(text)
     for place in _places(lower, *_PASSWORD_NAMES):
         yield from _password_at(place, text)
     for place in _places(lower, "phrase"):
@@ -106,14 +106,14 @@ def named_secrets(text: str) -> Iterator[tuple[str, int, int]]:
                 yield kind, *found.span("value")
 
 
-def _small_letters(text: str) -> str:
-    """Return the text in small letters, each at its place: some would become two."""
+def _lower_case(text: str) -> str:
+    """Return the text in lower case with every character at its place: some would become two characters."""
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
 
 
 def _places(lower: str, *words: str) -> Iterator[int]:
-    """Yield where the words begin. That is far quicker than one pattern in any case, and most texts have none."""
+    """Yield where the words begin. This is far quicker than one case-insensitive pattern, and most texts have none."""
     for word in words:
         place = lower.find(word)
         while place >= 0:
@@ -142,7 +142,7 @@ def _key_at(place: int, text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _password_in(found: re.Match[str], text: str) -> tuple[int, int] | None:
-    """Return where in the value the password stands, None if it holds none."""
+    """Return where in the value the password is; None if it holds none."""
     value, start = found["value"], found.start("value")
     quoted = value[0] in _QUOTES and len(value) > 2
     if not quoted:
@@ -163,7 +163,7 @@ def _password_in(found: re.Match[str], text: str) -> tuple[int, int] | None:
 
 
 def _is_something_else(value: str) -> bool:
-    """Return whether it is a placeholder, an address, a piece of code, or said of passwords in general."""
+    """Check whether the value is a placeholder, an address, a piece of code, or a general statement about passwords."""
     return value.lower() in _NOT_A_PASSWORD or any(pattern.match(value) for pattern in _SOMETHING_ELSE)
 
 
@@ -178,7 +178,7 @@ def _is_mixed(value: str) -> bool:
 
 
 def _is_the_last_word(value: str, found: re.Match[str], text: str) -> bool:
-    """Return whether a plain word ends its clause as a password does: "my password is swordfish"."""
+    """Check whether a plain word ends its clause as a password does: "my password is swordfish"."""
     behind = text[found.start("value") + len(value) : found.end("value") + 1]
     if len(value) < SHORTEST_WORD or not value.isalpha() or behind[:1] not in ("", *_BEHIND.strip(), "\n"):
         return False

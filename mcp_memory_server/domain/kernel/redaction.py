@@ -1,7 +1,7 @@
-"""Redaction: what a tool was given and what it said, without secrets and not longer than a log needs.
+"""Redact and shorten what a tool was given and what it returned, for the tool log.
 
-What stands under a name that promises a secret is left out, whatever it is; and so is what looks like a key, a token or
-a password, wherever it stands. When in doubt it is left out: what `domain.credentials` finds, and more.
+A value whose key promises a secret is removed, whatever it is, and so is every key, token or password anywhere in a
+text. When in doubt it is removed: this finds everything that `domain.credentials` finds, and more.
 """
 
 import math
@@ -18,10 +18,10 @@ LEFT_OUT = "[left out]"
 LONGEST_TEXT = 500
 LONGEST_NAME = 100
 MOST_CHARACTERS = 8_000
-"""Of everything that is kept of one call's input."""
+"""The limit for all of the inputs of one call."""
 DEEPEST = 8
 
-_BEYOND = 500  # characters behind what is kept that are searched too: a secret that is cut must still be recognised
+_BEYOND = 500  # so many characters after the limit are searched too: a secret that is cut must still be recognised
 _LARGEST_NUMBER = 10**30
 
 _SECRET_WORDS = re.compile(
@@ -29,7 +29,7 @@ _SECRET_WORDS = re.compile(
     "|credential|bearer|jwt|connectionstring|kennwort|geheim|contraseña|contrasena|motdepasse|senha|wachtwoord|パスワード|暗証番号|密码|密碼|口令"
 )
 _SECRET_NAMES = frozenset({"auth", "pass", "pw", "pin", "otp", "cvv", "cvc", "clave"})
-# How many tokens, not which.
+# A number of tokens, not a token.
 _COUNT = re.compile("tokens$|^tokens?(?:count|limit|budget|used)")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
@@ -42,7 +42,7 @@ _VALUE = (
     r"""|"(?:[^"\\]|\\.)*|'(?:[^'\\]|\\.)*"""
     r"""|[^\s"'\\,;&}\])][^\r\n"',;&}\])]*"""
 )
-# Long, with capitals, small letters and digits mixed as in no word.
+# Long, with a mixture of capitals, lower case and digits that no word has.
 _MIXED = (
     r"(?<![\w+/-])(?=[\w+/-]{22})(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)"
     r"(?:[A-Za-z0-9_-]{32,}|[A-Za-z0-9+/]{40}(?![\w+/-])|[A-Za-z0-9+/]{22,}={1,2})"
@@ -60,7 +60,7 @@ _WORDED = (
     rf"({_NAME})(?:{_VALUE})",
     r"\b(?i:bearer|basic|digest|negotiate)\s{1,9}[\w.~+/=:-]{6,}",
 )
-# Words in any case are slow to look for: most texts have none of them, and are searched for the shapes alone.
+# Case-insensitive patterns are slow. Most texts have none of these words and are searched for the shapes only.
 _HINTS = (
     "pass",
     "pwd",
@@ -81,8 +81,8 @@ _SECRET = re.compile("|".join((*_WORDED, *_SHAPES)), re.DOTALL)
 
 
 def redacted(inputs: Mapping[str, Any]) -> dict[str, Plain]:
-    """Return the inputs as plain data without secrets: long texts are shortened, and what is too much is left out."""
-    return _Room(MOST_CHARACTERS).mapping(inputs, depth=0)
+    """Return the inputs as plain data without secrets: long texts and long inputs are cut."""
+    return _Budget(MOST_CHARACTERS).mapping(inputs, depth=0)
 
 
 def redacted_text(text: str, most: int = LONGEST_TEXT) -> str:
@@ -94,13 +94,13 @@ def redacted_text(text: str, most: int = LONGEST_TEXT) -> str:
         if start >= place:
             kept += window[place:start] + REDACTED
         place = max(place, end)
-    # Only what stood among the first characters: what is further back may be half of a secret.
+    # Not beyond the limit: what follows may be half of a secret.
     kept += window[place:most]
     return kept[:most].encode(errors="replace").decode()
 
 
 def _secrets(text: str) -> list[tuple[int, int]]:
-    """Return where secrets begin and end, in order. What a secret is called is no part of it."""
+    """Return where secrets begin and end, in order. The name of a secret is not part of it."""
     lower = text.lower()
     pattern = _SECRET if any(hint in lower for hint in _HINTS) else _SECRET_SHAPE
     by_pattern = [
@@ -110,13 +110,13 @@ def _secrets(text: str) -> list[tuple[int, int]]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether a name promises a secret, however it is written: ``apiKey``, ``API-KEY``, ``x_api_key``."""
+    """Check whether a name promises a secret, in any notation: ``apiKey``, ``API-KEY``, ``x_api_key``."""
     plain = _BETWEEN_WORDS.sub("", unicodedata.normalize("NFKC", name).casefold())
     return plain in _SECRET_NAMES or _SECRET_WORDS.search(plain) is not None
 
 
-class _Room:
-    """How many characters may still be kept, counted down while the inputs are walked through."""
+class _Budget:
+    """The number of characters that may still be kept, counted down while the inputs are walked through."""
 
     def __init__(self, characters: int) -> None:
         self._left = characters
@@ -157,7 +157,7 @@ class _Room:
             case list() | tuple():
                 return self.sequence(cast("Sequence[Any]", value), depth=depth)
             case _:
-                return f"[{type(value).__name__}]"  # what it says of itself may hold anything
+                return f"[{type(value).__name__}]"  # its repr may hold anything
 
     def text(self, text: str, most: int) -> str:
         most = max(min(most, self._left), 0)

@@ -1,4 +1,4 @@
-"""Who a memory belongs to."""
+"""The owner of a memory."""
 
 from dataclasses import dataclass
 
@@ -21,8 +21,19 @@ class Scope:
                 check_id(name, value)
 
 
+def user_and_session(scope: Scope) -> tuple[str, str]:
+    """Return the ids of the user and of the session.
+
+    Raises:
+        InvalidRequestError: The scope names no session.
+    """
+    if scope.session_id is None:
+        raise InvalidRequestError("session memory is asked about a session; the scope names none")
+    return scope.user_id, scope.session_id
+
+
 def check_id(name: str, value: str) -> None:
-    """Refuse an id that is empty, blank or too long. What it may contain is not limited: keys encode it."""
+    """Refuse an id that is empty, blank or too long. Any characters are allowed, because keys encode them."""
     length = byte_length(name, value)
     if not value.strip() or length > MAX_ID_BYTES:
         raise InvalidRequestError(f"{name} must be 1 to {MAX_ID_BYTES} bytes long and not blank, got {length} bytes")

@@ -1,4 +1,4 @@
-"""What models may cost: prices, ceilings for a day, and whether one more request fits under them."""
+"""The cost of models: prices, daily limits, and whether one more request fits under them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ PRICES_OF = "2026-11-18"
 """The day on which the prices below were looked up."""
 
 MICROS = 1_000_000
-"""Money is counted in millionths of a dollar, in whole numbers, so that adding up is exact."""
+"""Money is counted in millionths of a dollar, as integers, so that sums are exact."""
 
 CEILING_FORMS = "dollars=10,user-dollars=0.10,tokens=50000000,user-tokens=500000 (any of them), or none"
 PRICE_FORMS = "model=INPUT/OUTPUT in dollars for a million tokens, for example claude-haiku-5-5=0.10/0.50"
@@ -18,14 +18,14 @@ DEFAULT_CEILING = "dollars=10,user-dollars=0.10"
 
 @dataclass(frozen=True)
 class Tokens:
-    """How many tokens went in and came out."""
+    """Input and output tokens of a request."""
 
     input: int = 0
     output: int = 0
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Input and output together."""
         return self.input + self.output
 
     def __sub__(self, other: "Tokens") -> "Tokens":
@@ -34,13 +34,13 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Price:
-    """What a million tokens cost, in dollars."""
+    """The price of a million tokens, in dollars."""
 
     input: float
     output: float
 
     def micros(self, tokens: Tokens) -> int:
-        """Return what so many tokens cost."""
+        """Return the cost of these tokens in millionths of a dollar."""
         return round(tokens.input * self.input + tokens.output * self.output)
 
 
@@ -55,26 +55,26 @@ DEFAULT_PRICES: Mapping[str, Price] = {
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that may be spent in a day; None sets no limit."""
+    """The most that may be spent in a day; None means no limit."""
 
     tokens: int | None = None
     micros: int | None = None
 
     def allows(self, spent: "Spent") -> bool:
-        """Tell whether so much may be spent."""
+        """Check whether this amount is within the limit."""
         return (self.tokens is None or spent.tokens <= self.tokens) and (
             self.micros is None or spent.micros <= self.micros
         )
 
     def share(self, spent: "Spent") -> float:
-        """Return how much of the limit is spent, 1 for all of it; the fuller of the two counts."""
+        """Return the spent share of the limit, 1 for all of it; of tokens and money the larger share."""
         pairs = ((spent.tokens, self.tokens), (spent.micros, self.micros))
         return max((used / most if most else 1.0 for used, most in pairs if most is not None), default=0.0)
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What all users together may cost in a day, and each of them."""
+    """The daily limits for all users together and for each user."""
 
     everybody: Limit = field(default_factory=Limit)
     each_user: Limit = field(default_factory=Limit)
@@ -94,10 +94,10 @@ class Spent:
 
 
 def parse_ceiling(text: str) -> Ceiling:
-    """Read a ceiling.
+    """Parse daily limits.
 
     Raises:
-        ValueError: It has not the form. The message shows it.
+        ValueError: The text does not have the expected form. The message shows the form.
     """
     if text.strip() == "none":
         return Ceiling()
@@ -110,10 +110,10 @@ def parse_ceiling(text: str) -> Ceiling:
 
 
 def parse_prices(text: str) -> Mapping[str, Price]:
-    """Read prices, which stand beside the known ones and before them.
+    """Parse prices and merge them over the default ones.
 
     Raises:
-        ValueError: They have not the form. The message shows it.
+        ValueError: The text does not have the expected form. The message shows the form.
     """
     prices = dict(DEFAULT_PRICES)
     for model, price in _entries(text, PRICE_FORMS):
@@ -123,10 +123,10 @@ def parse_prices(text: str) -> Mapping[str, Price]:
 
 
 def price_of(model: str, prices: Mapping[str, Price]) -> Price:
-    """Return what a model costs. Its id may have more in it than its name: a provider, a region, a version.
+    """Return the price of a model. Its id may contain more than its name: a provider, a region, a version.
 
     Raises:
-        ConfigurationError: Nobody said.
+        ConfigurationError: The price is unknown.
     """
     for name in sorted(prices, key=len, reverse=True):
         if name in model:

@@ -1,6 +1,7 @@
-"""Text that people and models wrote: checked once, compared without regard to how it was typed."""
+"""Check text that people and models wrote, shorten it, and compare it without regard to how it was typed."""
 
 import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -12,16 +13,16 @@ _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SPACES = re.compile(r"\s+")
 _NOT_ON_A_LINE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _FINAL_PUNCTUATION = " .!?。！？"  # noqa: RUF001 - also the full stops of other scripts
-# Without the letters that look alike, so that a person can read an id aloud; 60 bits, so that two never meet by chance.
+# Without letters that look alike, so that a person can read an id aloud; 60 bits, so that two ids never collide.
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _FINGERPRINT_LETTERS = 12
 
 
 def checked_text(name: str, text: str, max_bytes: int) -> str:
-    """Return the text without white space around it.
+    """Return the text without surrounding white space.
 
     Raises:
-        InvalidRequestError: It is blank, or holds control characters or half of a surrogate pair.
+        InvalidRequestError: It is blank, or holds control characters or a lone surrogate.
         TooLargeError: It is over the limit.
     """
     length = byte_length(name, text)
@@ -37,18 +38,18 @@ def checked_text(name: str, text: str, max_bytes: int) -> str:
 def one_line(text: str) -> str:
     """Return the text on a single line, so that it cannot pose as a heading or a list entry of its surroundings.
 
-    Control characters become spaces too: a name may hold some, and a terminal would obey them.
+    Control characters become spaces too, because a terminal would obey them.
     """
     return _NOT_ON_A_LINE.sub(" ", text).strip()
 
 
 def shortened(text: str, most: int) -> str:
-    """Return the text, cut to this many characters with a sign that it was cut."""
+    """Return the text cut to this many characters, with an ellipsis if it was cut."""
     return text if len(text) <= most else text[: max(most - 1, 0)].rstrip() + "…"
 
 
 def shortened_at_a_word(text: str, most: int) -> str:
-    """Return the text cut like `shortened`, but not within a word or a date, unless that would take much more away."""
+    """Return the text cut like `shortened`, but not within a word or a date, unless that would remove much more."""
     if len(text) <= most:
         return text
     start, space, _ = text[:most].rpartition(" ")
@@ -56,11 +57,25 @@ def shortened_at_a_word(text: str, most: int) -> str:
 
 
 def ever_shorter(text: str) -> Iterator[str]:
-    """Yield the text, then cut to two thirds, again and again, until next to nothing of it is left."""
+    """Yield the text, then versions cut to two thirds again and again, until next to nothing is left."""
     yield text
     length = len(text)
     while (length := length * 2 // 3) > 1:
         yield shortened(text, length)
+
+
+def compact_json(value: object) -> str:
+    """Return plain data as JSON without spaces, in letters that every store takes.
+
+    Raises:
+        TypeError, ValueError, RecursionError: The value is not plain data.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text
 
 
 def fingerprint(text: str) -> str:
@@ -71,6 +86,6 @@ def fingerprint(text: str) -> str:
 
 
 def short_id(digest: bytes) -> str:
-    """Return a digest as an id that is short, and that a person can read aloud."""
+    """Return a digest as a short id that a person can read aloud."""
     number = int.from_bytes(digest)
-    return "".join(_LETTERS[number >> 5 * place & 31] for place in range(_FINGERPRINT_LETTERS))
+    return "".join([_LETTERS[number >> 5 * place & 31] for place in range(_FINGERPRINT_LETTERS)])

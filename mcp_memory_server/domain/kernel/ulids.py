@@ -1,5 +1,6 @@
-"""ULIDs: ids whose order is the order of time, and which rise strictly within a session whatever the clock does."""
+"""ULIDs: ids in time order that rise strictly within a session, whatever the clock does."""
 
+import re
 import secrets
 from datetime import UTC, datetime
 
@@ -13,19 +14,21 @@ _TIME_LETTERS = 10
 # New ids start in the lower half of the random part, so that counting up from one never runs into the next millisecond.
 _START_BITS = _RANDOM_BITS - 1
 _STEP_BITS = 48
+_SHIFTS = range(_RANDOM_BITS + _TIME_BITS - 3, -1, -5)
+_ULID = re.compile(rf"[0-7][{_LETTERS}]{{{LENGTH - 1}}}")
 
 
 def ulid_after(last: str | None, now: datetime) -> str:
-    """Return an id of this moment that sorts after the last one, even when the clock stepped back since."""
+    """Return an id of this moment that sorts after the last one, even if the clock stepped back since."""
     fresh = int(now.timestamp() * 1000) << _RANDOM_BITS | secrets.randbits(_START_BITS)
     if last is not None and (before := _number(last)) >= fresh:
-        # By a random step: two writers who know the same last id must not both take the next one.
+        # A random step, because two writers that know the same last id must not both choose the next one.
         fresh = before + 1 + secrets.randbits(_STEP_BITS)
     return _text(fresh)
 
 
 def next_ulid(last: str) -> str:
-    """Return the id right after this one, for a store in which one writer at a time chooses."""
+    """Return the id right after this one, for a store that lets one writer at a time choose."""
     return _text(_number(last) + 1)
 
 
@@ -35,24 +38,24 @@ def ulid_before(first: str) -> str:
 
 
 def first_ulid_of(moment: datetime) -> str:
-    """Return the lowest id that could have been made at this moment."""
+    """Return the lowest id of this moment."""
     return _text(max(0, int(moment.timestamp() * 1000)) << _RANDOM_BITS)
 
 
 def moment_of(ulid: str) -> datetime:
-    """Return the moment that an id was made at, to the millisecond."""
+    """Return the moment at which an id was made, to the millisecond."""
     return datetime.fromtimestamp(_number(ulid[:_TIME_LETTERS]) / 1000, UTC)
 
 
 def is_ulid(text: str) -> bool:
-    """Tell whether the text is an id in the one way that it is written here."""
-    return len(text) == LENGTH and text[0] <= "7" and all(letter in _VALUES for letter in text)
+    """Check whether the text is an id in the canonical form."""
+    return _ULID.fullmatch(text) is not None
 
 
 def _text(number: int) -> str:
     if number >> (_RANDOM_BITS + _TIME_BITS):
         raise OverflowError("no more ids: the clock is past the year 10889")
-    return "".join(_LETTERS[number >> shift & 31] for shift in range(125, -1, -5))
+    return "".join([_LETTERS[number >> shift & 31] for shift in _SHIFTS])
 
 
 def _number(ulid: str) -> int:

@@ -1,7 +1,7 @@
-"""Vectors: where a text lies among others in meaning, one signed byte for each dimension.
+"""Vectors: the direction of a text's meaning, one signed byte for each dimension.
 
-Only the direction of a vector counts. Its longest coordinate is stretched to 127, which keeps as much of the direction
-as a byte can, and its length, which says nothing, need not be stored beside it.
+Only the direction of a vector counts. Its largest coordinate is scaled to 127, which keeps as much of the direction as
+a byte can; its length means nothing and is not stored.
 """
 
 import math
@@ -14,16 +14,17 @@ LONGEST = 127
 
 @dataclass(frozen=True)
 class Vectors:
-    """The vectors of one text: ``coarse`` by the fast model that sees every text, ``fine`` by the slow and better one.
+    """The vectors of one text: ``coarse`` by the fast model that embeds every text, ``fine`` by the slow and better
+    one.
 
-    Only short memories get a fine vector; turns have none. Each model's vectors are comparable among themselves only.
+    Only short memories get a fine vector; turns have none. Only vectors of the same model can be compared.
     """
 
     coarse: bytes | None = None
     fine: bytes | None = None
 
     def or_else(self, other: "Vectors") -> "Vectors":
-        """Return these vectors, and the other's where there is none."""
+        """Return these vectors, with the other's where one is missing."""
         return Vectors(self.coarse or other.coarse, self.fine or other.fine)
 
 
@@ -31,7 +32,7 @@ NO_VECTORS = Vectors()
 
 
 def as_vector(numbers: Sequence[float]) -> bytes:
-    """Return the direction of the numbers, a byte for each. Zeros, and what is not a number, have none: all zeros."""
+    """Return the direction of the numbers, a byte for each. Zeros and numbers that are not finite give all zeros."""
     longest = max(map(abs, numbers), default=0.0)
     if not longest or not math.isfinite(sum(numbers)):
         return bytes(len(numbers))

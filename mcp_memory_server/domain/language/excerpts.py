@@ -8,7 +8,8 @@ from itertools import islice
 ELLIPSIS = "…"
 
 _LEAD = 100
-"""So far before the first asked word an excerpt may begin, at the beginning of a sentence if there is one."""
+"""So far before the first asked word an excerpt may begin, at the beginning of a sentence if there is one; a short
+excerpt no farther than half of it."""
 _MOST_PLACES = 200
 _SHORTEST_STEM = 4
 _BEGINNING = re.compile(r"(?<=[.!?。！？\n])\s*")  # noqa: RUF001 - also the full stops of other scripts
@@ -18,7 +19,7 @@ def excerpt(text: str, asked: Collection[str], most: int) -> str:
     """Return at most so many characters of the text: those that hold the most of the asked words, marked as cut."""
     if len(text) <= most:
         return text
-    start = _start(text, asked, most - _LEAD)
+    start = _start(text, asked, most, min(_LEAD, most // 2))
     room = most - 2 * (len(ELLIPSIS) + 1)
     if start + room >= len(text):
         start = max(0, len(text) - room)
@@ -27,9 +28,10 @@ def excerpt(text: str, asked: Collection[str], most: int) -> str:
     return before + cut + (f" {ELLIPSIS}" if start + room < len(text) else "")
 
 
-def _start(text: str, asked: Collection[str], length: int) -> int:
+def _start(text: str, asked: Collection[str], room: int, lead: int) -> int:
     """Return where the stretch begins that holds the most different words, and a little before."""
     places = _places(text, asked)
+    length = room - lead
     most, best, end = 0, 0, 0
     within: Counter[str] = Counter()
     for at, word in places:
@@ -41,7 +43,7 @@ def _start(text: str, asked: Collection[str], length: int) -> int:
         within[word] -= 1
         if not within[word]:
             del within[word]
-    return _beginning(text, best) if places else 0
+    return _beginning(text, best, lead) if places else 0
 
 
 def _places(text: str, asked: Collection[str]) -> list[tuple[int, str]]:
@@ -61,8 +63,8 @@ def _found(text: str, stem: str) -> Iterator[int]:
         at = text.find(stem, at + 1)
 
 
-def _beginning(text: str, place: int) -> int:
-    earliest = max(0, place - _LEAD)
+def _beginning(text: str, place: int, lead: int) -> int:
+    earliest = max(0, place - lead)
     sentences = [match.end() for match in _BEGINNING.finditer(text, earliest, place + 1) if match.end() <= place]
     if sentences:
         return sentences[-1]

@@ -70,6 +70,11 @@ def _pieces(signs: str) -> Iterable[str]:
     yield from (signs[place : place + 2] for place in range(len(signs) - 1))
 
 
+def is_piece(word: str) -> bool:
+    """Tell whether what ``words_of`` returned is one or two signs of a script without spaces, and no whole word."""
+    return not word.isascii() and _SIGNS.match(word) is not None
+
+
 def language_of(words: Sequence[str]) -> str:
     """Return the language that the words are probably of; English if nothing speaks for another one."""
     for script, language in _SCRIPTS:

@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from mcp_memory_server.domain.facts.as_of import learned_later
 from mcp_memory_server.domain.facts.fact import Fact
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter
 from mcp_memory_server.domain.language.excerpts import excerpt
 from mcp_memory_server.domain.recall.cursors import LONGEST_CURSOR, Place
@@ -23,6 +24,8 @@ MOST_MISSES = 8
 SHARE_OF_ONE = 8
 SHORTEST_EXCERPT = 40
 """One memory takes an eighth of a reply's tokens, or forty if that is more. The rest of a longer one is left out."""
+SHORTEST_LAST = 20
+"""The last memory of a reply is cut further, to the room that is left, if that is enough for so many tokens of text."""
 CHARACTERS_A_TOKEN = 4
 MOST_AGAIN = 3
 """Of what was said again and again, so many other times are told."""
@@ -34,14 +37,6 @@ NEAREST_ONLY = "only the nearest"
 Count = Callable[[str], int]
 
 _as_sent = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-class Status(StrEnum):
-    """Whether everything could be looked at. "Nothing is known" and "I could not look" are different answers."""
-
-    COMPLETE = "complete"
-    PARTIAL = "partial"
-    UNAVAILABLE = "unavailable"
 
 
 @dataclass(frozen=True)
@@ -226,7 +221,7 @@ class Reply:
 
     def add(self, memory: Recollection) -> bool:
         """Tell one more memory, shortened where that is needed; False if there is no room for it."""
-        for text in self._shorter(memory.text):
+        for text in chain(self._shorter(memory.text), self._last(memory)):
             fitting = memory if text is memory.text else replace(memory, text=text)
             cost = self._count(reply_text(fitting.to_reply())) + TOKENS_A_JOINT
             if cost <= self._room - self._room_for_a_cursor or (not self._told and self._fits_alone(fitting)):
@@ -271,6 +266,15 @@ class Reply:
             yield excerpt(text, self._asked, SHORTEST_EXCERPT * CHARACTERS_A_TOKEN)
         if not self._told:
             yield from ever_shorter(excerpt(text, self._asked, SHORTEST_EXCERPT * CHARACTERS_A_TOKEN))
+
+    def _last(self, memory: Recollection) -> Iterator[str]:
+        """Yield what may stand for a text for which there is no room: a part that takes what is left."""
+        frame = self._count(reply_text(replace(memory, text="").to_reply())) + TOKENS_A_JOINT
+        left = self._room - self._room_for_a_cursor - frame
+        # Some texts have fewer characters a token than usual.
+        for tokens in (left, left * 3 // 4, left // 2):
+            if tokens >= SHORTEST_LAST:
+                yield excerpt(memory.text, self._asked, tokens * CHARACTERS_A_TOKEN)
 
 
 def _cursor_text(cursor: str) -> str:

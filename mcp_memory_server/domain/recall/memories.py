@@ -73,7 +73,7 @@ class StoredMemory:
 
 
 @dataclass(frozen=True)
-class Earlier:
+class ChangeSet:
     """What was known before, by its serial, and the sort keys of what was changed right after."""
 
     serial: int
@@ -90,23 +90,23 @@ class UserSnapshot:
     A later ``serial`` was read later. So often as ``talks`` says, something was announced about sessions by then.
     """
 
-    stamp: object
+    version: object
     by_key: Mapping[str, StoredMemory]
     unreadable: frozenset[str] = frozenset()
     forgotten: frozenset[str] = frozenset()
     legacy: frozenset[str] = frozenset()
     by_topic: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     serial: int = 0
-    talks: int = 0
-    earlier: tuple[Earlier, ...] = ()
+    activity_count: int = 0
+    change_sets: tuple[ChangeSet, ...] = ()
     overviews: "list[Overview]" = field(default_factory=list["Overview"], compare=False)
     """The newest overview of these memories, once somebody has asked for one."""
 
     def changed_since(self, serial: int) -> frozenset[str] | None:
         """Return the sort keys of all that may differ from what had this serial, None if that is not known any more."""
-        for place, before in enumerate(self.earlier):
+        for place, before in enumerate(self.change_sets):
             if before.serial == serial:
-                return frozenset(sk for one in self.earlier[place:] for sk in one.changed)
+                return frozenset(sk for one in self.change_sets[place:] for sk in one.changed)
         return None
 
     @property
@@ -123,10 +123,10 @@ class UserSnapshot:
     def memories(self) -> Sequence[StoredMemory]:
         """What was not superseded or ended, each statement once, however often it is stored."""
         rows = [memory for memory in self.rows if memory.kind is not Kind.PAST]
-        return without_repetitions(rows) if self.legacy else rows
+        return without_duplicates(rows) if self.legacy else rows
 
     @cached_property
-    def repeated(self) -> frozenset[str]:
+    def duplicates(self) -> frozenset[str]:
         """The sort keys of what says the same as another memory, which speaks for both."""
         if not self.legacy:
             return frozenset()
@@ -181,7 +181,7 @@ def from_summary(summary: Summary) -> StoredMemory:
     )
 
 
-def without_repetitions(memories: Iterable[StoredMemory]) -> list[StoredMemory]:
+def without_duplicates(memories: Iterable[StoredMemory]) -> list[StoredMemory]:
     """Return each statement once: the same text under a topic and without one is one fact with more support.
 
     Earlier releases kept one a topic. Under two topics it says two things ("yes" to tea, "yes" to coffee), and both
@@ -197,14 +197,14 @@ def without_repetitions(memories: Iterable[StoredMemory]) -> list[StoredMemory]:
     return [memory for group in by_statement.values() for memory in _merged(group)]
 
 
-def is_alive(memory: StoredMemory, now: datetime) -> bool:
+def is_unexpired(memory: StoredMemory, now: datetime) -> bool:
     """Tell whether a memory has not expired."""
     return memory.expires_at is None or now < memory.expires_at
 
 
-def alive(memories: Iterable[StoredMemory], now: datetime) -> list[StoredMemory]:
+def unexpired(memories: Iterable[StoredMemory], now: datetime) -> list[StoredMemory]:
     """Return the memories that have not expired."""
-    return [memory for memory in memories if is_alive(memory, now)]
+    return [memory for memory in memories if is_unexpired(memory, now)]
 
 
 def by_topic(memories: Mapping[str, StoredMemory]) -> dict[str, frozenset[str]]:
@@ -238,7 +238,7 @@ def is_past(memory: StoredMemory, now: datetime) -> bool:
 
 def current(memories: Iterable[StoredMemory], now: datetime) -> list[StoredMemory]:
     """Return the memories that have not expired and are no history."""
-    return [memory for memory in memories if is_alive(memory, now) and not is_past(memory, now)]
+    return [memory for memory in memories if is_unexpired(memory, now) and not is_past(memory, now)]
 
 
 def under_topic(memories: Iterable[StoredMemory], prefix: str) -> list[StoredMemory]:

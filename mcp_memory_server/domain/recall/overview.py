@@ -74,7 +74,7 @@ class Overview:
     ends: list[Moment]
     changes: list[Moment]
     topics: Mapping[str, int]
-    repeated: frozenset[str] = frozenset()
+    duplicates: frozenset[str] = frozenset()
     """The sort keys of what says the same as another memory, which speaks for both."""
 
     def best(self, *shelves: Shelf) -> Iterator[str]:
@@ -104,7 +104,7 @@ class Overview:
         """Return how many memories are current, as far as their ends tell."""
         return (
             sum(map(len, self.shelves.values()))
-            - len(self.repeated)
+            - len(self.duplicates)
             - bisect_right(self.ends, now, key=lambda entry: entry.at)
         )
 
@@ -112,14 +112,14 @@ class Overview:
 def overview_at(known: UserSnapshot, now: datetime) -> Overview:
     """Return the overview of what is known, worked out now if there is none of today."""
     if not is_ready(known, now):
-        known.overviews[:] = [overview_of(known.by_key, _day(now), known.repeated)]
+        known.overviews[:] = [overview_of(known.by_key, _day(now), known.duplicates)]
     return known.overviews[0]
 
 
 def best_first(known: UserSnapshot, now: datetime) -> list[StoredMemory]:
     """Return the memories in the order in which they are worth knowing without a question, and no history."""
     overview = overview_at(known, now)
-    return current((known.by_key[sk] for sk in overview.best() if sk not in overview.repeated), now)
+    return current((known.by_key[sk] for sk in overview.best() if sk not in overview.duplicates), now)
 
 
 def is_ready(known: UserSnapshot, now: datetime) -> bool:
@@ -127,7 +127,9 @@ def is_ready(known: UserSnapshot, now: datetime) -> bool:
     return bool(known.overviews) and known.overviews[0].as_of == _day(now)
 
 
-def overview_of(rows: Mapping[str, StoredMemory], as_of: datetime, repeated: frozenset[str] = frozenset()) -> Overview:
+def overview_of(
+    rows: Mapping[str, StoredMemory], as_of: datetime, duplicates: frozenset[str] = frozenset()
+) -> Overview:
     """Return the overview of these memories."""
     shelves: defaultdict[Shelf, list[Place]] = defaultdict(list)
     days, ends, changes = list[Day](), list[Moment](), list[Moment]()
@@ -144,7 +146,7 @@ def overview_of(rows: Mapping[str, StoredMemory], as_of: datetime, repeated: fro
             changes.append(Moment(traits.changed, sk))
     for places in (*shelves.values(), days, ends, changes):
         places.sort()
-    return Overview(as_of, shelves, days, ends, changes, topics, repeated)
+    return Overview(as_of, shelves, days, ends, changes, topics, duplicates)
 
 
 def updated(overview: Overview, gone: Mapping[str, StoredMemory], new: Mapping[str, StoredMemory]) -> Overview | None:
@@ -152,7 +154,7 @@ def updated(overview: Overview, gone: Mapping[str, StoredMemory], new: Mapping[s
 
     None if it has to be worked out anew: very much was changed, or something that spoke for others may have gone.
     """
-    if len(gone) + len(new) > REBUILT_FROM or (overview.repeated and not gone.keys() <= new.keys()):
+    if len(gone) + len(new) > REBUILT_FROM or (overview.duplicates and not gone.keys() <= new.keys()):
         return None
     draft = _Draft(overview)
     for sk, memory in gone.items():
@@ -166,7 +168,7 @@ class _Draft:
     """Copies of an overview's lists, made when they are first changed."""
 
     def __init__(self, overview: Overview) -> None:
-        self._as_of, self._repeated = overview.as_of, overview.repeated
+        self._as_of, self._duplicates = overview.as_of, overview.duplicates
         self._shelves = dict(overview.shelves)
         self._copied: set[Shelf] = set()
         self._days, self._ends, self._changes = list(overview.days), list(overview.ends), list(overview.changes)
@@ -202,7 +204,7 @@ class _Draft:
 
     def done(self) -> Overview:
         places = self._shelves, self._days, self._ends, self._changes
-        return Overview(self._as_of, *places, self._topics, self._repeated)
+        return Overview(self._as_of, *places, self._topics, self._duplicates)
 
     def _shelf(self, shelf: Shelf) -> list[Place]:
         if shelf not in self._copied:

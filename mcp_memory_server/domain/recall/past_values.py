@@ -12,8 +12,10 @@ def after_their_successors(
     matches: Sequence[Match], memories: Mapping[str, StoredMemory], now: datetime
 ) -> list[Match]:
     """Return the matches in their order, but past and possible values of a topic behind the first that holds now."""
-    topics = [_topic(match, memories) for match in matches]
     over = [match.id in memories and _gives_way(memories[match.id], now) for match in matches]
+    if not any(over):
+        return list(matches)
+    topics = [_topic(match, memories) for match in matches]
     current = {topic for topic, past in zip(topics, over, strict=True) if topic and not past}
     waiting: defaultdict[str, list[Match]] = defaultdict(list)
     ordered: list[Match] = []

@@ -4,8 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mcp_memory_server.domain.kernel.text import compact_json
+from mcp_memory_server.domain.kernel.ulids import is_ulid
 from mcp_memory_server.domain.sessions.limits import Limits, Weight, trimmed
 from mcp_memory_server.domain.sessions.turns import Turn
+from mcp_memory_server.errors import InvalidRequestError
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,24 @@ class SharedState:
 
     value: Any
     version: int
+
+
+def state_text(value: object) -> str:
+    """Return a shared state as text.
+
+    Raises:
+        InvalidRequestError: It is not plain data.
+    """
+    try:
+        return compact_json(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"the shared state must be plain data: {error}") from None
+
+
+def check_after(after: str | None) -> None:
+    """Refuse what a turn cannot be sorted after: anything but a ULID, or "" for nothing."""
+    if after and not is_ulid(after):
+        raise InvalidRequestError(f"a turn is sorted after a ULID, got {after!r}")
 
 
 def within(limits: Limits, copy: CachedSession) -> CachedSession:

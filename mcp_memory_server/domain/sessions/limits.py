@@ -9,6 +9,12 @@ TOKEN_BUDGET = 4096
 MAX_TURNS = 20
 SETTLING = timedelta(seconds=1)
 """A turn that was put into a copy is in the table after half as long, or its writer says otherwise."""
+REMEMBERED_OPERATIONS = 200
+"""How many of its last operations a cached session recognises when they are repeated."""
+FULL_REPLIES_KEPT = 8
+"""For how many of these operations it also keeps which turns they evicted, so that a repeat gets the same reply."""
+MAX_RECORDED_TURNS = 1000
+"""How many turns are recorded in a session that nobody fills from the table; with one more it starts again."""
 
 
 class Tier(StrEnum):
@@ -33,6 +39,10 @@ LIVES = {
     Tier.PREMIUM: Life(timedelta(minutes=45), timedelta(minutes=60), from_turns=8),
     Tier.VIP: Life(timedelta(minutes=60), timedelta(minutes=120), from_turns=5),
 }
+
+
+STATE_LIFE = max(life.later for life in LIVES.values())
+"""How long a shared state lives: as long as the longest session, because a write to it does not name a tier."""
 
 
 @dataclass(frozen=True)

@@ -124,9 +124,9 @@ class PastTurns:
                     unreadable += 1
         return SessionTurns(tuple(sorted(found, key=lambda turn: turn.place.turn_id)), unreadable, ids)
 
-    async def mark(self) -> object | None:
-        """Return what stays equal as long as there is nothing new anywhere; None where that cannot be told."""
-        return await self._table.mark()
+    async def change_token(self) -> object | None:
+        """Return a token that stays equal as long as nothing is written to the table; None if the engine has none."""
+        return await self._table.change_token()
 
     async def at(
         self, scope: Scope, places: Collection[TurnPlace], *, with_vectors: bool = True

@@ -10,7 +10,7 @@ from mcp_memory_server.domain.facts.fact import INSTANT, Fact, Source, Standing,
 from mcp_memory_server.domain.facts.learning import Change, Learning, learn
 from mcp_memory_server.domain.kernel.items import MAX_WRITES_AT_ONCE, Delete, Item, Put, Write
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.memories import UserSnapshot, is_alive
+from mcp_memory_server.domain.recall.memories import UserSnapshot, is_unexpired
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import OUTCOME, fact_from, listed_fact_body
@@ -82,7 +82,9 @@ def surroundings(known: UserSnapshot, statement: Statement, named: Collection[st
 
     def facts(sort_keys: Iterable[str], standing: Standing) -> dict[str, Fact]:
         rows = ((sk, known.by_key[sk]) for sk in sorted(sort_keys) if sk in known.by_key)
-        return {sk: row.fact for sk, row in rows if row.fact and row.fact.standing is standing and is_alive(row, now)}
+        return {
+            sk: row.fact for sk, row in rows if row.fact and row.fact.standing is standing and is_unexpired(row, now)
+        }
 
     return Surroundings(
         facts(same.union(newest), Standing.CURRENT),

@@ -28,11 +28,11 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import (
     Kind,
     UserSnapshot,
-    alive,
     current,
     from_fact,
-    is_alive,
-    without_repetitions,
+    is_unexpired,
+    unexpired,
+    without_duplicates,
 )
 from mcp_memory_server.domain.recall.memory_ids import resolved_id
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, NotFoundError
@@ -136,8 +136,10 @@ class Facts:
         """
         known = await self._known.of(scope)
         fact_id = resolved_id(fact_id, known)
-        found = [memory.fact for memory in alive(known.memories, self._now()) if memory.id == fact_id and memory.fact]
-        past = [memory.fact for memory in alive(known.past, self._now()) if memory.id == fact_id and memory.fact]
+        found = [
+            memory.fact for memory in unexpired(known.memories, self._now()) if memory.id == fact_id and memory.fact
+        ]
+        past = [memory.fact for memory in unexpired(known.past, self._now()) if memory.id == fact_id and memory.fact]
         for fact in (*found, *sorted(past, key=lambda one: one.valid_from, reverse=True)):
             return fact
         raise _nothing(fact_id)
@@ -149,7 +151,7 @@ class Facts:
         """
         below = None if prefix is None else checked_prefix(prefix)
         known, now = await self._known.of(scope), self._now()
-        rows = alive([*known.memories, *known.past], now) if past else current(known.memories, now)
+        rows = unexpired([*known.memories, *known.past], now) if past else current(known.memories, now)
         facts = [memory.fact for memory in rows if memory.fact is not None]
         chosen = [fact for fact in facts if below is None or is_under(fact.topic, below)]
         return sorted(chosen, key=_listing)
@@ -180,12 +182,12 @@ class Facts:
         learned later (`learned_later`).
         """
         known, now = await self._known.of(scope), self._now()
-        facts = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_alive(row, now)}
+        facts = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_unexpired(row, now)}
         held = [known.by_key[sk] for sk in true_then(facts, moment)]
-        return [memory.fact for memory in without_repetitions(held) if memory.fact]
+        return [memory.fact for memory in without_duplicates(held) if memory.fact]
 
     def _in_order(self, known: UserSnapshot, sort_keys: Iterable[str]) -> list[Fact]:
-        rows = alive((known.by_key[sk] for sk in sort_keys), self._now())
+        rows = unexpired((known.by_key[sk] for sk in sort_keys), self._now())
         facts = [row.fact for row in rows if row.fact is not None and row.fact.standing is not Standing.CANDIDATE]
         return sorted(facts, key=lambda fact: (fact.valid_from, fact.standing is Standing.CURRENT, fact.id))
 
@@ -248,8 +250,8 @@ class Facts:
         beside, rest = learning.changes[:MOST_BESIDE], learning.changes[MOST_BESIDE:]
         writes = [put, *writes_beside(scope, put, beside, items, known)]
         changed = [*(write.key for write in writes), *([] if tombstone is None else [mark])]
-        stamp = bump_version(scope, *changed, expected_version=guard)
-        await self._table.write([stamp, lifting, *writes], operation_id=operation)
+        bump = bump_version(scope, *changed, expected_version=guard)
+        await self._table.write([bump, lifting, *writes], operation_id=operation)
         self._around.note_own_write(scope, learning.fact.topic, put.key)
         keys_of = {change: items[change.before].key for change in rest}
         for start in range(0, len(rest), MOST_TOGETHER):
@@ -269,7 +271,7 @@ class Facts:
     async def _end(self, scope: Scope, fact_id: str, until: date | None, attempt: int) -> Fact:
         known, _ = await self._around.of(scope, None, [fact_id], attempt)
         fact_id, now = resolved_id(fact_id, known), self._now()
-        stored = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_alive(row, now)}
+        stored = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_unexpired(row, now)}
         named = [fact for fact in stored.values() if fact.id == fact_id]
         # What is current counts, then what was only possible, then what ended last.
         fact = min(named, key=lambda one: (_ORDER.index(one.standing), now - one.valid_from), default=None)
@@ -339,7 +341,7 @@ def _resolved(
     ids = {name: list[str]() for name in named if name != TOPIC}
     done = set[str]()
     for sk, row in known.by_key.items() if ids else ():
-        if row.fact is None or row.id not in ids or not is_alive(row, now):
+        if row.fact is None or row.id not in ids or not is_unexpired(row, now):
             continue
         if row.kind is not Kind.PAST:
             ids[row.id].append(sk)

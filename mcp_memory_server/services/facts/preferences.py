@@ -62,8 +62,8 @@ class Preferences:
             body |= await self._embeddings.beside(from_preference(wanted).searched_text)
             put = Put(key, body, expected_version=item.version if item is not None and item.key == key else 0)
             removals = [Delete(one.key, one.version) for one in items if one.key != key][: MAX_WRITES_AT_ONCE - 2]
-            stamp = bump_version(scope, key, *(removal.key for removal in removals))
-            await self._table.write([put, stamp, *removals], operation_id=operation)
+            bump = bump_version(scope, key, *(removal.key for removal in removals))
+            await self._table.write([put, bump, *removals], operation_id=operation)
         return change
 
 

@@ -1,9 +1,10 @@
 """Facts around a statement: what has to be known before it is written."""
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.facts.fact import Source, Statement
 from mcp_memory_server.domain.kernel.items import Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
@@ -28,17 +29,13 @@ class RelatedFacts:
     def __init__(self, table: ItemTable, known: UserMemoryCache) -> None:
         self._table = table
         self._known = known
-        self._own: OrderedDict[str, deque[Key]] = OrderedDict()
+        self._own = LruCache[str, deque[Key]](TOPICS_KEPT)
 
     def note_own_write(self, scope: Scope, topic: str | None, key: Key) -> None:
         """Note what this process wrote under a topic: the index may not list it yet."""
         if topic is None:
             return
-        name = keys.topic_index(scope, topic)
-        self._own.setdefault(name, deque(maxlen=OWN_KEPT)).append(key)
-        self._own.move_to_end(name)
-        while len(self._own) > TOPICS_KEPT:
-            self._own.popitem(last=False)
+        self._own.get_or_add(keys.topic_index(scope, topic), lambda: deque(maxlen=OWN_KEPT)).append(key)
 
     async def of(
         self, scope: Scope, statement: Statement | None, named: Sequence[str], attempt: int = 0
@@ -85,7 +82,7 @@ class RelatedFacts:
         if topic is None:
             return [], False
         page = await self._table.find(keys.topic_index(scope, topic), descending=True, limit=MOST_COMPARED)
-        own = self._own.get(keys.topic_index(scope, topic), ())
+        own = self._own.get(keys.topic_index(scope, topic)) or ()
         wanted = {*page.keys, *own}
         if not wanted:
             return [], False

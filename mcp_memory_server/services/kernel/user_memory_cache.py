@@ -1,18 +1,19 @@
-"""What is known of each user, kept in memory and compared with the table's stamp before every use."""
+"""Snapshots of users, cached in memory and compared with the version in the table before every use."""
 
 import asyncio
 import itertools
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Body, Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS
 from mcp_memory_server.domain.recall.memories import (
-    Earlier,
+    ChangeSet,
     StoredMemory,
     UserSnapshot,
     by_topic,
@@ -42,142 +43,149 @@ from mcp_memory_server.schema.user_versions import (
 
 USERS_KEPT = 10_000
 MEMORIES_KEPT = 200_000
-"""So many memories, of all users together, are kept in memory; the users seen least recently leave first."""
-MOST_EARLIER = 30
-"""Of so many changes it is known what they changed: whoever follows what is known need not compare everything."""
+"""So many memories, of all users together, are kept in memory; the users seen least recently are evicted first."""
+MOST_CHANGE_SETS = 30
+"""So many of the last changes are listed in a snapshot: an index that follows it need not compare everything."""
 READ_ALONG_AFTER = PUSHED_KEPT // 2
-"""After so many own writes of which nobody asked, they are read along."""
+"""After so many own writes without a read, the snapshot is refreshed: the change log reaches back only so far."""
 READ_AT_ONCE = 5_000
 READ_IN_A_THREAD = 1_000
-"""More items than this are not made into memories on the event loop, where everybody else would wait for it."""
+"""More items than this are parsed in a thread: the event loop would be blocked for too long."""
 
 
 class ActivityLog:
-    """What was announced about a user's sessions, until somebody takes it who follows them. Used from any thread."""
+    """The session activity of a user, until the search index takes it. Used from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._announced: list[SessionActivity] = []
+        self._published: list[SessionActivity] = []
         self._are_lost = True
 
-    def add(self, announced: Sequence[SessionActivity], *, are_lost: bool) -> None:
-        """Note what was announced, and whether there was more of which nobody knows."""
+    def add(self, published: Sequence[SessionActivity], *, are_lost: bool) -> None:
+        """Add what was published, and whether there was more that cannot be read any more."""
         with self._lock:
-            self._announced += announced
+            self._published += published
             self._are_lost = self._are_lost or are_lost
 
     def take(self) -> tuple[list[SessionActivity], bool]:
-        """Return what was announced since this was last asked, and whether some of it may be lost."""
+        """Return what was added since the last call, and whether some of it may be lost."""
         with self._lock:
-            taken = self._announced, self._are_lost
-            self._announced, self._are_lost = [], False
+            taken = self._published, self._are_lost
+            self._published, self._are_lost = [], False
             return taken
 
     def __bool__(self) -> bool:
-        return bool(self._announced) or self._are_lost
+        return bool(self._published) or self._are_lost
 
 
 class UserMemoryCache:
-    """The memories of the users seen last. Shared by the services that read, from any event loop."""
+    """Snapshots of the users seen last. Shared by the services that read, from any event loop.
+
+    1. A snapshot is returned only if its version is the one that was read after the call began.
+    2. The version is read before the memories: a snapshot may be newer than its version, never older.
+    3. What the change log names is read from the table itself, never from a cache in front of it.
+    """
 
     def __init__(self, table: ItemTable, models: Models = NO_MODELS, *, near: ItemTable | None = None) -> None:
-        """``models`` are those whose vectors are read along; ``near`` the same table, whose point reads may be cached.
+        """``models`` are those whose vectors are read too; ``near`` is the same table with cached point reads.
 
-        The one read of every recall is the user's stamp. It may come from a cache: that has the writes of this process,
-        and without somebody else's of the last moment it only shows the memories of a moment ago. What the stamp says
-        was changed is read from the table itself: an older copy of it would be taken for the newest for good.
+        The one read of every recall is the user's version. It may come from a cache: that has the writes of this
+        process, and if it misses another process's write of the last moment, the memories of a moment ago are returned.
+        What has changed since is read from the table itself: an older copy would be taken for the newest for good.
         """
         self._table = table
         self._near = near or table
         self._models = models
-        self._kept: OrderedDict[str, tuple[UserSnapshot, ActivityLog]] = OrderedDict()
-        self._memories_kept = 0
         self._own_writes: Counter[str] = Counter()
+        self._users = LruCache[str, tuple[UserSnapshot, ActivityLog]](
+            USERS_KEPT,
+            weight=lambda cached: len(cached[0].by_key),
+            most_weight=MEMORIES_KEPT,
+            on_evict=lambda user_id, _: self._own_writes.pop(user_id, None),
+        )
         self._serials = itertools.count(1)
         self._lock = Lock()
 
     async def of(self, scope: Scope) -> UserSnapshot:
-        """Return everything that is known of the user now: what was acknowledged anywhere before this call is in it."""
+        """Return the user's snapshot as of now: whatever was acknowledged anywhere before this call is in it."""
         return (await self.with_activity(scope))[0]
 
     async def with_activity(self, scope: Scope) -> tuple[UserSnapshot, ActivityLog]:
-        """Return what is known, and what was announced about the user's sessions since they were first looked at."""
-        kept, _ = await self._brought_up(scope, self._near)
-        return kept
+        """Return the snapshot, and the session activity since the user was first read."""
+        cached, _ = await self._refreshed(scope, self._near)
+        return cached
 
     def holds(self, scope: Scope) -> bool:
-        """Tell whether the user is one of those seen last, of whom not everything has to be read."""
-        with self._lock:
-            return scope.user_id in self._kept
+        """Return whether a snapshot of the user is cached, so that not everything has to be read."""
+        return scope.user_id in self._users
 
     def read(self, items: Iterable[Item]) -> UserSnapshot:
-        """Return what these items hold, as if nothing else were known."""
+        """Return a snapshot of these items alone."""
         return self._read(items)
 
     async def exactly(self, scope: Scope) -> tuple[UserSnapshot, int]:
-        """Return what is known, read past every cache, and the version of the item that every write raises.
+        """Return the snapshot, read past every cache, and the version of the item that every write raises.
 
-        Who writes on the condition of that version has decided by everything that there is.
+        A write on the condition of that version is based on everything that is stored.
         """
-        (known, _), profile = await self._brought_up(scope, self._table)
-        return known, 0 if profile is None else profile.version
+        (snapshot, _), profile = await self._refreshed(scope, self._table)
+        return snapshot, 0 if profile is None else profile.version
 
     async def note_own_write(self, scope: Scope) -> None:
-        """Read along what this process wrote, every few writes, of a user who is kept in memory.
+        """Refresh the cached snapshot after every few writes of this process.
 
-        The stamp tells what the last few writes changed. Who is further behind reads everything.
+        The change log names only the last few writes. A snapshot that is older has to be read again as a whole.
         """
+        if scope.user_id not in self._users:
+            return
         with self._lock:
-            if scope.user_id not in self._kept:
-                return
             self._own_writes[scope.user_id] += 1
-            is_near = self._own_writes[scope.user_id] < READ_ALONG_AFTER
-        if not is_near:
+            is_recent = self._own_writes[scope.user_id] < READ_ALONG_AFTER
+        if not is_recent:
             with suppress(MemoryServerError):  # the write itself is done
                 await self.exactly(scope)
 
-    async def _brought_up(self, scope: Scope, table: ItemTable) -> tuple[tuple[UserSnapshot, ActivityLog], Item | None]:
+    async def _refreshed(self, scope: Scope, table: ItemTable) -> tuple[tuple[UserSnapshot, ActivityLog], Item | None]:
         serial = next(self._serials)
         self._own_writes.pop(scope.user_id, None)
         profile = await table.get(keys.profile_key(scope))
-        # The stamp is read before the memories: they may be newer than it says, never older.
-        stamp = version_from(profile)
-        kept = self._recall(scope.user_id)
-        if kept is not None and kept[0].stamp == stamp:
-            return kept, profile
-        before = None if kept is None else kept[0]
+        version = version_from(profile)
+        cached = self._users.get(scope.user_id)
+        if cached is not None and cached[0].version == version:
+            return cached, profile
+        before = None if cached is None else cached[0]
         body: Body = {} if profile is None else profile.body
-        changes = None if before is None else changes_since(_stamp(before), body)
+        changes = None if before is None else changes_since(_version_of(before), body)
         if before is None or changes is None:
-            known = await self._load(scope)
+            snapshot = await self._load(scope)
         else:
-            known = await self._changed(scope, before, changes)
-        announced, are_lost = activity_since(None if before is None else before.talks, body)
-        known = replace(known, stamp=stamp, serial=serial, talks=activity_count(body))
-        return self._keep(scope, known, announced, are_lost=are_lost), profile
+            snapshot = await self._changed(scope, before, changes)
+        published, are_lost = activity_since(None if before is None else before.activity_count, body)
+        snapshot = replace(snapshot, version=version, serial=serial, activity_count=activity_count(body))
+        return self._keep(scope, snapshot, published, are_lost=are_lost), profile
 
     async def _load(self, scope: Scope) -> UserSnapshot:
-        """Return what is known, as it is read: not all items of somebody with very many are in memory at once."""
-        read: list[UserSnapshot] = []
+        """Read the whole snapshot, page by page: not all items of a large user are in memory at once."""
+        pages: list[UserSnapshot] = []
         cursor: str | None = None
         while True:
             page = await self._table.query(
-                keys.user_partition(scope.user_id), between=keys.KNOWN_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
+                keys.user_partition(scope.user_id), between=keys.USER_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
             )
             is_long = len(page.items) >= READ_IN_A_THREAD
-            read.append(await asyncio.to_thread(self._read, page.items) if is_long else self._read(page.items))
+            pages.append(await asyncio.to_thread(self._read, page.items) if is_long else self._read(page.items))
             if (cursor := page.cursor) is None:
-                return _all_of(read)
+                return _joined(pages)
 
-    async def _changed(self, scope: Scope, known: UserSnapshot, changes: Sequence[MemoriesChanged]) -> UserSnapshot:
-        """Return what is known after only what was changed is read again."""
+    async def _changed(self, scope: Scope, snapshot: UserSnapshot, changes: Sequence[MemoriesChanged]) -> UserSnapshot:
+        """Return the snapshot after reading again only what has changed."""
         partition = keys.user_partition(scope.user_id)
         changed = {sk for change in changes for sk in change.sort_keys}
-        wanted = {sk for sk in changed if keys.is_known(sk)}
+        wanted = {sk for sk in changed if keys.is_in_user_key_range(sk)}
         if not wanted:
-            return replace(known, earlier=_earlier(known, wanted))
+            return replace(snapshot, change_sets=_change_sets(snapshot, wanted))
         found = await self._table.get_many([Key(partition, sk) for sk in wanted])
-        return _over(known, wanted, self._read(found.values()))
+        return _over(snapshot, wanted, self._read(found.values()))
 
     def _read(self, items: Iterable[Item]) -> UserSnapshot:
         memories: dict[str, StoredMemory] = {}
@@ -186,7 +194,7 @@ class UserMemoryCache:
         for item in items:
             if item.key.sk.startswith(keys.FORGOTTEN):
                 forgotten |= _forgotten(item)
-            elif item.key.sk.startswith(keys.NO_MEMORIES):
+            elif item.key.sk.startswith(keys.BOOKKEEPING):
                 continue
             elif (memory := memory_from(item, self._models)) is not None:
                 memories[item.key.sk] = memory
@@ -194,31 +202,21 @@ class UserMemoryCache:
                 unreadable.add(item.key.sk)
         legacy = frozenset(filter(keys.is_legacy_fact, memories))
         for sk in legacy:
-            # Worked out here, where nobody waits for it, because they are compared with every new statement.
+            # Computed here, possibly in a thread, because every new statement is compared with these.
             _ = (fact := memories[sk].fact) is not None and fact.fingerprint
         return UserSnapshot(None, memories, frozenset(unreadable), frozenset(forgotten), legacy, by_topic(memories))
 
-    def _recall(self, user_id: str) -> tuple[UserSnapshot, ActivityLog] | None:
-        with self._lock:
-            if user_id in self._kept:
-                self._kept.move_to_end(user_id)
-            return self._kept.get(user_id)
-
     def _keep(
-        self, scope: Scope, known: UserSnapshot, announced: Sequence[SessionActivity], *, are_lost: bool
+        self, scope: Scope, snapshot: UserSnapshot, published: Sequence[SessionActivity], *, are_lost: bool
     ) -> tuple[UserSnapshot, ActivityLog]:
-        with self._lock:
-            kept, talks = self._kept.get(scope.user_id, (None, ActivityLog()))
-            talks.add(announced, are_lost=are_lost)
-            if kept is not None and kept.serial > known.serial:
-                return known, talks  # somebody asked later and was answered earlier
-            self._memories_kept += len(known.by_key) - (0 if kept is None else len(kept.by_key))
-            self._kept[scope.user_id] = known, talks
-            self._kept.move_to_end(scope.user_id)
-            while len(self._kept) > USERS_KEPT or (self._memories_kept > MEMORIES_KEPT and len(self._kept) > 1):
-                _, (gone, _) = self._kept.popitem(last=False)
-                self._memories_kept -= len(gone.by_key)
-            return known, talks
+        def newest(cached: tuple[UserSnapshot, ActivityLog] | None) -> tuple[UserSnapshot, ActivityLog]:
+            activity = ActivityLog() if cached is None else cached[1]
+            activity.add(published, are_lost=are_lost)
+            if cached is not None and cached[0].serial > snapshot.serial:
+                return cached  # a later call was answered earlier
+            return snapshot, activity
+
+        return snapshot, self._users.update(scope.user_id, newest)[1]
 
 
 def memory_from(item: Item, models: Models = NO_MODELS) -> StoredMemory | None:
@@ -226,7 +224,7 @@ def memory_from(item: Item, models: Models = NO_MODELS) -> StoredMemory | None:
     try:
         memory = _memory(item)
     except MemoryServerError:
-        return None  # counted as unreadable, and told to whoever asks
+        return None  # the caller counts it as unreadable
     vectors = embedding_from(item.body, memory.searched_text, models)
     return memory if vectors == NO_VECTORS else replace(memory, vectors=vectors)
 
@@ -242,44 +240,44 @@ def _memory(item: Item) -> StoredMemory:
 
 
 def _forgotten(item: Item) -> set[str]:
-    """Return by what it is known that something is not to be told: the fingerprint, and the turn that said it."""
+    """Return the ids of what must not be returned: the fingerprint of a fact, and the turn that it came from."""
     turn = forgotten_turn_from(item)
     return {tombstone_from(item).fingerprint, *([] if turn is None else [turn_memory_id(*turn)])}
 
 
-def _all_of(read: Sequence[UserSnapshot]) -> UserSnapshot:
-    memories = {sk: memory for known in read for sk, memory in known.by_key.items()}
+def _joined(pages: Sequence[UserSnapshot]) -> UserSnapshot:
+    memories = {sk: memory for page in pages for sk, memory in page.by_key.items()}
     return UserSnapshot(
         None,
         memories,
-        frozenset(sk for known in read for sk in known.unreadable),
-        frozenset(mark for known in read for mark in known.forgotten),
-        frozenset(sk for known in read for sk in known.legacy),
-        read[0].by_topic if len(read) == 1 else by_topic(memories),
+        frozenset(sk for page in pages for sk in page.unreadable),
+        frozenset(one for page in pages for one in page.forgotten),
+        frozenset(sk for page in pages for sk in page.legacy),
+        pages[0].by_topic if len(pages) == 1 else by_topic(memories),
     )
 
 
-def _over(known: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserSnapshot:
-    """Return what is known with what was read again in the place of what was there."""
-    memories = dict(known.by_key)
-    gone = {sk: memory for sk in changed if (memory := memories.pop(sk, None)) is not None}
+def _over(snapshot: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserSnapshot:
+    """Return the snapshot with these items replaced by what was read now."""
+    memories = dict(snapshot.by_key)
+    removed = {sk: memory for sk in changed if (memory := memories.pop(sk, None)) is not None}
     memories.update(now.by_key)
-    marks = {sk.removeprefix(keys.FORGOTTEN) for sk in changed if sk.startswith(keys.FORGOTTEN)}
+    fingerprints = {sk.removeprefix(keys.FORGOTTEN) for sk in changed if sk.startswith(keys.FORGOTTEN)}
     return replace(
-        known,
+        snapshot,
         by_key=memories,
-        overviews=[one for before in known.overviews if (one := updated(before, gone, now.by_key)) is not None],
-        earlier=_earlier(known, changed),
-        unreadable=(known.unreadable - changed) | now.unreadable,
-        forgotten=(known.forgotten - marks) | now.forgotten,
-        legacy=(known.legacy - changed) | now.legacy,
-        by_topic=by_topic_after(known.by_topic, gone, now.by_key),
+        overviews=[one for before in snapshot.overviews if (one := updated(before, removed, now.by_key)) is not None],
+        change_sets=_change_sets(snapshot, changed),
+        unreadable=(snapshot.unreadable - changed) | now.unreadable,
+        forgotten=(snapshot.forgotten - fingerprints) | now.forgotten,
+        legacy=(snapshot.legacy - changed) | now.legacy,
+        by_topic=by_topic_after(snapshot.by_topic, removed, now.by_key),
     )
 
 
-def _earlier(known: UserSnapshot, changed: set[str]) -> tuple[Earlier, ...]:
-    return (*known.earlier[-MOST_EARLIER:], Earlier(known.serial, frozenset(changed)))
+def _change_sets(snapshot: UserSnapshot, changed: set[str]) -> tuple[ChangeSet, ...]:
+    return (*snapshot.change_sets[-MOST_CHANGE_SETS:], ChangeSet(snapshot.serial, frozenset(changed)))
 
 
-def _stamp(known: UserSnapshot) -> UserVersion | None:
-    return known.stamp if isinstance(known.stamp, UserVersion) else None
+def _version_of(snapshot: UserSnapshot) -> UserVersion | None:
+    return snapshot.version if isinstance(snapshot.version, UserVersion) else None

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from threading import Lock
 
+from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
@@ -17,7 +17,6 @@ from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.kernel.user_memory_cache import ActivityLog
-from mcp_memory_server.services.kernel.worker import Background
 from mcp_memory_server.services.recall.reembedding import Lacking, Reembedding, SequencedTurn
 from mcp_memory_server.services.recall.user_index import SessionCursor, UserIndex, key_of, turn_document
 from mcp_memory_server.services.sessions.local_writes import LocalWrites
@@ -46,8 +45,7 @@ class _User:
         self.searchable = UserIndex(index, writer)
         self.bringing_up = asyncio.Lock()
         self.listed_again_until = float("-inf")
-        self.counted = 0
-        self.mark: object | None = None
+        self.change_token: object | None = None
         self.has_too_many = False
 
 
@@ -59,7 +57,7 @@ class IndexRegistry:
         new_index: Callable[[], SearchIndex],
         turns: PastTurns,
         reembedding: Reembedding,
-        background: Background,
+        background: EventLoopThread,
         own: LocalWrites,
         now: Callable[[], datetime],
         *,
@@ -73,9 +71,12 @@ class IndexRegistry:
         self._own = own
         self._now = now
         self._lists_late = lists_late
-        self._lock = Lock()
-        self._users: OrderedDict[str, _User] = OrderedDict()
-        self._documents = 0
+        self._users = LruCache[str, _User](
+            USERS_KEPT,
+            weight=lambda user: len(user.searchable.index),
+            most_weight=DOCUMENTS_KEPT,
+            on_evict=lambda user_id, _: own.disconnect(user_id),
+        )
 
     async def of(self, scope: Scope, known: UserSnapshot, talks: ActivityLog) -> tuple[UserIndex, tuple[str, ...]]:
         """Return what can be searched: everything that was acknowledged before this call, or what of it is missing."""
@@ -83,7 +84,7 @@ class IndexRegistry:
         searchable = user.searchable
         if not await self._is_behind(scope, user, known, talks):
             return searchable, self._missing(user)
-        bringing = self._background.run(lambda: self._bring_up(scope, user, known, talks))
+        bringing = self._background.submit(lambda: self._bring_up(scope, user, known, talks))
         try:
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(bringing)), TIMEOUT_SECONDS)
         except TimeoutError:
@@ -96,21 +97,19 @@ class IndexRegistry:
         """Return what can be searched, of which only what is known needs to be complete: no conversation is read."""
         user = self._user(scope.user_id)
         if user.searchable.known.serial < known.serial:
-            learning = self._background.run(lambda: self._bring_up(scope, user, known, None))
+            learning = self._background.submit(lambda: self._bring_up(scope, user, known, None))
             with suppress(TimeoutError):  # what is there already has to do
                 await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(learning)), TIMEOUT_SECONDS)
         return user.searchable
 
     def holds_everything(self, scope: Scope) -> bool:
         """Tell whether every conversation of the user was read, and had its place here."""
-        with self._lock:
-            user = self._users.get(scope.user_id)
+        user = self._users.get(scope.user_id)
         return user is not None and user.searchable.is_read and not user.has_too_many
 
     def not_held(self, scope: Scope, places: Sequence[TurnPlace]) -> list[TurnPlace]:
         """Return those of the turns that are not indexed here."""
-        with self._lock:
-            user = self._users.get(scope.user_id)
+        user = self._users.get(scope.user_id)
         held = {} if user is None else user.searchable.turns
         return [place for place in places if turn_document(place) not in held]
 
@@ -120,30 +119,14 @@ class IndexRegistry:
         """Index turns that were found elsewhere, for a while, although there may be no room for them."""
         new = searchable.admit(turns)
         if new:
-            await asyncio.wrap_future(self._background.run(lambda: self._index(scope, searchable, new)))
+            await asyncio.wrap_future(self._background.submit(lambda: self._index(scope, searchable, new)))
 
     def _user(self, user_id: str) -> _User:
-        with self._lock:
-            user = self._users.get(user_id)
-            if user is None:
-                self._own.watch(user_id)
-                user = self._users[user_id] = _User(self._new_index(), self._own.writer)
-            self._users.move_to_end(user_id)
-            self._let_some_go()
-            return user
+        def new() -> _User:
+            self._own.watch(user_id)
+            return _User(self._new_index(), self._own.writer)
 
-    def _let_some_go(self) -> None:
-        while len(self._users) > USERS_KEPT or (len(self._users) > 1 and self._documents > DOCUMENTS_KEPT):
-            user_id, gone = self._users.popitem(last=False)
-            self._own.disconnect(user_id)
-            self._documents -= gone.counted
-
-    def _count(self, user_id: str, user: _User) -> None:
-        with self._lock:
-            if self._users.get(user_id) is user:
-                size = len(user.searchable.index)
-                self._documents += size - user.counted
-                user.counted = size
+        return self._users.get_or_add(user_id, new)
 
     async def _is_behind(self, scope: Scope, user: _User, known: UserSnapshot, talks: ActivityLog) -> bool:
         searchable = user.searchable
@@ -153,8 +136,8 @@ class IndexRegistry:
             return True
         if not searchable.to_read(self._now()):
             return False
-        mark = await self._turns.mark()
-        return mark is None or mark != user.mark
+        change_token = await self._turns.change_token()
+        return change_token is None or change_token != user.change_token
 
     def _missing(self, user: _User) -> tuple[str, ...]:
         unreadable = user.searchable.unreadable_turns
@@ -166,7 +149,8 @@ class IndexRegistry:
             await self._learn(scope, user.searchable, known)
             if talks is None:
                 return
-            mark = await self._turns.mark()  # before anything is read: what is written meanwhile is new the next time
+            # Taken before anything is read, so that a write in the meantime is read the next time.
+            change_token = await self._turns.change_token()
             announced, are_lost = talks.take()
             is_settled = user.searchable.has_read_activity and time.monotonic() >= user.listed_again_until
             user.searchable.follow(announced, self._now(), is_settled=is_settled)
@@ -177,9 +161,9 @@ class IndexRegistry:
                 await self._list(scope, user, has_announced=bool(announced))
             try:
                 await self._read(scope, user)
-                user.mark = mark
+                user.change_token = change_token
             finally:
-                self._count(scope.user_id, user)
+                self._users.weigh_again(scope.user_id, user)
 
     async def _learn(self, scope: Scope, searchable: UserIndex, known: UserSnapshot) -> None:
         if searchable.known.serial >= known.serial:

@@ -7,19 +7,12 @@ from itertools import chain
 
 from mcp_memory_server.domain.facts.topics import checked_prefix, is_under, same_topic
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import checked_text
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.language.aspects import aspects_of
 from mcp_memory_server.domain.language.word_forms import asked_words
-from mcp_memory_server.domain.recall.answers import (
-    MOST_AGAIN,
-    Recalled,
-    Recollection,
-    Reply,
-    Status,
-    check_budget,
-    told,
-)
+from mcp_memory_server.domain.recall.answers import MOST_AGAIN, Recalled, Recollection, Reply, check_budget, told
 from mcp_memory_server.domain.recall.cursors import Place, place_from
 from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.likelihood import Likelihood, likelihood
@@ -27,10 +20,10 @@ from mcp_memory_server.domain.recall.memories import (
     Kind,
     StoredMemory,
     UserSnapshot,
-    alive,
-    is_alive,
     is_past,
+    is_unexpired,
     under_topic,
+    unexpired,
 )
 from mcp_memory_server.domain.recall.overview import best_first
 from mcp_memory_server.domain.recall.past_values import after_their_successors
@@ -159,7 +152,7 @@ class Recall:
             for memory, cosine in searchable.alike(own, MOST_COMPARED)
             if cosine >= _similar_from(memory, known.by_key[own])
             and memory.kind is Kind.FACT
-            and is_alive(memory, now)
+            and is_unexpired(memory, now)
             and not is_past(memory, now)
         ][:MOST_SIMILAR]
 
@@ -189,7 +182,9 @@ class Recall:
 
     def _best_of_everything(self, asked: _Asked, known: UserSnapshot) -> Recalled:
         """Answer a question without a single telling word, such as "what do you know about me?"."""
-        chosen = [memory for memory in alive(best_first(known, asked.now), asked.now) if _is_below(memory, asked.topic)]
+        chosen = [
+            memory for memory in unexpired(best_first(known, asked.now), asked.now) if _is_below(memory, asked.topic)
+        ]
         rest = chosen[asked.place.start([memory.id for memory in chosen]) :]
         reply = Reply(_answer(known.missing), len(rest), (), self._count, asked.max_tokens)
         fitting = 0
@@ -277,7 +272,7 @@ def _only(asked: _Asked) -> Callable[[UserIndex], Collection[str]] | None:
 
 def _each_once(matches: Sequence[Match], rows: Mapping[str, StoredMemory], now: datetime) -> list[Match]:
     """Return what has not expired, each statement once: the one with a topic speaks for the same text without one."""
-    living = [match for match in matches if match.id not in rows or is_alive(rows[match.id], now)]
+    living = [match for match in matches if match.id not in rows or is_unexpired(rows[match.id], now)]
     facts = {match.id: fact for match in living if match.id in rows and (fact := rows[match.id].fact) is not None}
     loose = [document_id for document_id, fact in facts.items() if fact.topic is None]
     if not loose or len(loose) == len(facts):

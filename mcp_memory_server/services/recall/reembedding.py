@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
 
+from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
 from mcp_memory_server.domain.kernel.items import Item, Key, Update
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
 from mcp_memory_server.domain.recall.memories import StoredMemory
@@ -25,7 +26,6 @@ from mcp_memory_server.schema.turn_records import parts_of, turn_from
 from mcp_memory_server.schema.vector_entries import outdated_vectors, turn_at
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.user_memory_cache import memory_from
-from mcp_memory_server.services.kernel.worker import Background
 
 EMBEDDED_AT_ONCE = 25
 MOST_WAITED_FOR, LONGEST_WAIT_SECONDS = 64, 1.5
@@ -67,7 +67,7 @@ class Reembedding:
     Nothing waits for it and nothing depends on it: what has no vector is found by its words.
     """
 
-    def __init__(self, table: ItemTable, embeddings: Embeddings, background: Background) -> None:
+    def __init__(self, table: ItemTable, embeddings: Embeddings, background: EventLoopThread) -> None:
         self._table = table
         self._embeddings = embeddings
         self._background = background
@@ -118,7 +118,7 @@ class Reembedding:
             if self._is_running:
                 return
             self._is_running = True
-        self._background.run(self._work)
+        self._background.submit(self._work)
 
     def enter(self, turns: Sequence[Key]) -> None:
         """Queue turns that a vector index lacks, if there is one."""

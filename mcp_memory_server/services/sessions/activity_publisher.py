@@ -1,12 +1,11 @@
 """Announcements: telling those who search that a session gets turns, without a note for every turn."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from threading import Lock
 
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.ports.item_table import ItemTable
@@ -46,8 +45,7 @@ class ActivityPublisher:
         self._now = now
         self._own = own
         self._monotonic = monotonic
-        self._lock = Lock()
-        self._sessions: OrderedDict[Scope, _Announced] = OrderedDict()
+        self._sessions = LruCache[Scope, _Announced](SESSIONS_KNOWN)
 
     async def after_writing(self, scope: Scope, turn: Turn) -> None:
         """See to it that a turn which the table has will be found. It may be acknowledged when this returns.
@@ -63,21 +61,15 @@ class ActivityPublisher:
         if before is not None and covers_it:
             return
         await self._table.update(publish_activity(scope, self._own.writer, turn.id if is_late else ""))
-        with self._lock:
-            since = turn.id if is_late else None if before is None else before.since
-            self._sessions[scope] = _Announced(now, moment, since)
-            self._sessions.move_to_end(scope)
-            while len(self._sessions) > SESSIONS_KNOWN:
-                self._sessions.popitem(last=False)
+        since = turn.id if is_late else None if before is None else before.since
+        self._sessions.put(scope, _Announced(now, moment, since))
 
     async def over(self, scope: Scope) -> None:
         """Tell that this process writes no more to the session, so that nobody has to look for it."""
-        with self._lock:
-            before = self._sessions.pop(scope, None)
+        before = self._sessions.pop(scope)
         if before is not None:
             await self._table.update(publish_activity(scope, self._own.writer, before.since or "", is_over=True))
 
     def _announced(self, scope: Scope, now: datetime, moment: float) -> _Announced | None:
-        with self._lock:
-            before = self._sessions.get(scope)
+        before = self._sessions.get(scope)
         return before if before is not None and before.still_does(now, moment) else None

@@ -4,14 +4,16 @@ import asyncio
 import itertools
 import logging
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from threading import Lock
 
+from mcp_memory_server.concurrency.background_worker import BackgroundWorker
+from mcp_memory_server.domain.kernel.log_labels import log_label
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, DeadLetter, QueuedTurn
 from mcp_memory_server.errors import (
@@ -53,9 +55,9 @@ class _Round:
 
 
 class OutboxWorker:
-    """One thread with an event loop of its own: brings turns to the table, writes counters, watches the session memory.
+    """Delivers queued turns to the table, writes counters and watches the session memory, in the background.
 
-    It starts when it is first needed. Used from any thread and any event loop.
+    Used from any thread and any event loop.
     """
 
     def __init__(
@@ -70,10 +72,8 @@ class OutboxWorker:
         self._sequencer = sequencer
         self._dead_letters = dead_letters
         self._owner = owner
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._is_woken = False
-        self._is_closed = False
+        self._worker = BackgroundWorker("memory-outbox", self._round, self._finish)
+        self._lock = Lock()
         self._held: Counter[Scope] = Counter()
         self._close_by = 0.0
 
@@ -91,39 +91,19 @@ class OutboxWorker:
             raise UnavailableError("the table did not take the turn in time, and there is no outbox; repeat the call")
         if not is_there:
             await self._stores.outbox.add(queued)
-        with self._changed:
+        with self._lock:
             self._held[queued.scope] += 1
         self.wake()
 
     def wake(self) -> None:
         """There is something to do."""
-        with self._changed:
-            self._is_woken = True
-            # One that ended unforeseen, or did not come along when the process forked, is replaced as well.
-            if not self._is_closed and (self._thread is None or not self._thread.is_alive()):
-                self._thread = threading.Thread(target=self._run, name="memory-delivery", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+        self._worker.wake()
 
     async def close(self, within: timedelta = timedelta(seconds=DRAIN_SECONDS)) -> None:
         """Deliver what waits, as far as that goes in time. What does not stays in the outbox for the next one."""
-        with self._changed:
-            self._is_closed = True
-            self._close_by = time.monotonic() + within.total_seconds()
-            thread = self._thread
-            self._changed.notify_all()
-        if thread is not None:
-            # A second signal to the process need not wait for it: what was acknowledged is durable already.
-            await asyncio.to_thread(thread.join, within.total_seconds() + LAST_SECONDS)
-
-    def _run(self) -> None:
-        with asyncio.Runner() as runner:
-            while not self._is_closed:
-                pause = runner.run(self._round())
-                with self._changed:
-                    self._changed.wait_for(lambda: self._is_woken or self._is_closed, pause)
-                    self._is_woken = False
-            runner.run(self._finish())
+        # Cancelling this is harmless: what was acknowledged is durable already.
+        self._close_by = time.monotonic() + within.total_seconds()
+        await self._worker.close(within.total_seconds() + LAST_SECONDS, round_within=within.total_seconds())
 
     async def _round(self) -> float:
         """Do everything that is due, and return for how many seconds there is nothing more."""
@@ -257,14 +237,17 @@ class OutboxWorker:
     async def _bury(self, claimed: ClaimedTurn, error: MemoryServerError) -> bool:
         """Put the turn among the dead letters; tell whether it is there, so that it may leave the outbox."""
         reason = f"{type(error).__name__}: {error}"
-        logger.error("a turn of a conversation could not be stored and is a dead letter now: %s", reason)
+        queued, label = claimed.queued, log_label(claimed.queued.scope)
+        logger.error(
+            "%s: operation %s cannot be stored and becomes a dead letter: %s", label, queued.operation_id, reason
+        )
         self._stores.metrics.record(DEAD_LETTERS, 1)
         try:
             if self._dead_letters is not None:
-                await self._dead_letters.add(DeadLetter(claimed.queued, reason, self._stores.now()))
+                await self._dead_letters.add(DeadLetter(queued, reason, self._stores.now()))
                 return True
         except (UnavailableError, TooLargeError, ConfigurationError) as refused:
-            logger.error("the dead letter stays in the outbox: %s", refused)  # noqa: TRY400 - it is not a bug
+            logger.error("%s: the dead letter stays in the outbox: %s", label, refused)  # noqa: TRY400 - it is not a bug
         if self._stores.outbox is not None:
             await self._stores.outbox.put_off(self._owner, claimed.receipt, UNDELIVERABLE_PAUSE)
         return False
@@ -274,7 +257,7 @@ class OutboxWorker:
             return
         with suppress(UnavailableError):  # they are delivered again, which changes nothing
             await self._stores.outbox.remove(self._owner, receipts)
-            with self._changed:
+            with self._lock:
                 self._held[scope] = max(0, self._held[scope] - len(receipts))
                 if not self._held[scope]:
                     del self._held[scope]

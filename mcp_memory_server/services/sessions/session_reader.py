@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.ulids import ulid_before
-from mcp_memory_server.domain.recall.answers import Status
 from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss, joined, within
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as

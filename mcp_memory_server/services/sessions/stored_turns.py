@@ -3,14 +3,13 @@
 import asyncio
 import itertools
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from threading import Lock
 from uuid import uuid4
 
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.items import Item, Put, check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.hot_sessions import Pace, possible_partitions
@@ -76,8 +75,8 @@ class StoredTurns:
         self._activity = ActivityPublisher(table, now, own, monotonic=monotonic)
         self._embeddings = embeddings or Embeddings()
         self._pages = TurnPages(table)
-        self._lock = Lock()
-        self._pending: OrderedDict[Scope, PendingCounts] = OrderedDict()
+        # One that has counts left stays. The mark of one that is evicted stays in the table, and anybody may remove it.
+        self._pending = LruCache[Scope, PendingCounts](SESSIONS_KNOWN, may_evict=PendingCounts.is_idle)
 
     async def last(self, scope: Scope, turns: int, view: View) -> TurnPage:
         """Return the last turns with everything that is counted, however long the session is.
@@ -152,9 +151,7 @@ class StoredTurns:
 
     def uncounted(self) -> bool:
         """Tell whether there is anything to count."""
-        with self._lock:
-            all_pending = list(self._pending.values())
-        return any(pending.has_work() for pending in all_pending)
+        return any(pending.has_work() for _, pending in self._pending.items())
 
     async def write_counts(self, *, all_of_them: bool = False) -> None:
         """Count what is due, one write for each session; or all of it, which leaves nothing of this process behind.
@@ -163,9 +160,7 @@ class StoredTurns:
             UnavailableError: Some could not be written now. Nothing is lost by that.
         """
         moment = self._monotonic()
-        with self._lock:
-            all_pending = list(self._pending.items())
-        due = [(scope, pending) for scope, pending in all_pending if all_of_them or pending.is_due(moment)]
+        due = [(scope, pending) for scope, pending in self._pending.items() if all_of_them or pending.is_due(moment)]
         due.sort(key=lambda one: not one[1].has_work())
         errors: list[BaseException] = []
         for first in range(0, len(due), WRITTEN_AT_ONCE):
@@ -246,17 +241,4 @@ class StoredTurns:
             self._wake()
 
     def _pending_of(self, scope: Scope) -> PendingCounts:
-        with self._lock:
-            pending = self._pending.get(scope)
-            if pending is None:
-                pending = self._pending[scope] = PendingCounts(self._new_name, Pace(self._hot_rate))
-                self._forget_some()
-            self._pending.move_to_end(scope)
-            return pending
-
-    def _forget_some(self) -> None:
-        """Let go of the session used least recently. Its mark stays, and anybody may take it away later."""
-        excess = len(self._pending) - SESSIONS_KNOWN
-        idle = (scope for scope, pending in self._pending.items() if pending.is_idle())
-        for scope in list(itertools.islice(idle, max(0, excess))):
-            del self._pending[scope]
+        return self._pending.get_or_add(scope, lambda: PendingCounts(self._new_name, Pace(self._hot_rate)))

@@ -1,12 +1,11 @@
 """Placing a turn: the copy of its session gives it its id; without a copy the table tells which id it gets."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from threading import Lock
 
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
 from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession
@@ -60,8 +59,7 @@ class TurnSequencer:
     def __init__(self, stores: SessionStores, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._stores = stores
         self._monotonic = monotonic
-        self._lock = Lock()
-        self._last_ids: OrderedDict[Scope, str] = OrderedDict()
+        self._last_ids = LruCache[Scope, str](SESSIONS_KNOWN)
 
     async def place(self, pending: PendingTurn, *, enqueue: bool = False) -> SequencedTurn:
         """Give the turn its id and put it into the copy; with ``enqueue``, into the outbox of the copies as well.
@@ -153,7 +151,7 @@ class TurnSequencer:
         try:
             page = await stores.timeout.ask(lambda: stores.stored.last(scope, RECENT, View.EVERYTHING))
         except UnavailableError:
-            return {"": self._last_ids.get(scope, "")}  # it waits for the table, which is looked at again then
+            return {"": self._last_ids.get(scope) or ""}  # it waits for the table, which is looked at again then
         if not isinstance(absent, CachedSession) and absent.may_be_filled and page.answered == page.partitions:
             await copies.fill(
                 scope,
@@ -209,12 +207,8 @@ class TurnSequencer:
         return operations
 
     def _after_own_turns(self, pending: PendingTurn) -> PendingTurn:
-        last, turn = self._last_ids.get(pending.scope, ""), pending.turn
+        last, turn = self._last_ids.get(pending.scope) or "", pending.turn
         return pending if turn.id > last else replace(pending, turn=replace(turn, id=ulid_after(last, turn.at)))
 
     def _remember(self, pending: PendingTurn) -> None:
-        with self._lock:
-            self._last_ids[pending.scope] = max(self._last_ids.get(pending.scope, ""), pending.turn.id)
-            self._last_ids.move_to_end(pending.scope)
-            while len(self._last_ids) > SESSIONS_KNOWN:
-                self._last_ids.popitem(last=False)
+        self._last_ids.update(pending.scope, lambda last: max(last or "", pending.turn.id))

@@ -1,10 +1,9 @@
 """Hand-offs: what the next conversation is told of the ones before, kept in memory as long as nothing changes."""
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
-from threading import Lock
 
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.context.handoff import Change, HandOff, without_changes
 from mcp_memory_server.domain.facts.fact import Fact
 from mcp_memory_server.domain.kernel.scope import Scope
@@ -22,13 +21,13 @@ _TELLING = (SUMMARIES, FORGOTTEN, PAST_FACTS)
 class _Kept:
     """A hand-off, and of which snapshot of the user it is."""
 
-    stamp: object
+    version: object
     serial: int
     handoff: HandOff
 
     def is_right_for(self, known: UserSnapshot) -> bool:
         """Tell whether nothing was changed since that a hand-off depends on."""
-        if self.stamp == known.stamp:
+        if self.version == known.version:
             return True
         changed = known.changed_since(self.serial)
         return changed is not None and not any(sk.startswith(_TELLING) for sk in changed)
@@ -39,16 +38,14 @@ class HandOffs:
 
     def __init__(self, summaries: Summaries) -> None:
         self._summaries = summaries
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._lock = Lock()
+        self._kept = LruCache[str, _Kept](USERS_KEPT)
 
     async def of(self, scope: Scope, known: UserSnapshot) -> HandOff:
         """Return the hand-off as of the stamp under which the user's memories were read."""
-        with self._lock:
-            kept = self._kept.get(scope.user_id)
+        kept = self._kept.get(scope.user_id)
         if kept is None or not kept.is_right_for(known):
-            kept = _Kept(known.stamp, known.serial, await self._made(scope, known))
-            self._keep(scope.user_id, kept)
+            kept = _Kept(known.version, known.serial, await self._made(scope, known))
+            self._kept.put(scope.user_id, kept)
         return kept.handoff
 
     async def _made(self, scope: Scope, known: UserSnapshot) -> HandOff:
@@ -58,13 +55,6 @@ class HandOffs:
         changes = _changes(known)
         told = (without_changes(forgotten.taken_from(one), changes) for one in stored.summaries)
         return HandOff(sorted(told, key=lambda one: one.until, reverse=True))
-
-    def _keep(self, user_id: str, kept: "_Kept") -> None:
-        with self._lock:
-            self._kept[user_id] = kept
-            self._kept.move_to_end(user_id)
-            while len(self._kept) > USERS_KEPT:
-                self._kept.popitem(last=False)
 
 
 def _changes(known: UserSnapshot) -> list[Change]:

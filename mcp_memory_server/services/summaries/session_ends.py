@@ -11,8 +11,8 @@ from uuid import uuid4
 from mcp_memory_server.domain.facts.fact import Fact, Source, Statement
 from mcp_memory_server.domain.kernel.items import Item, Write
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.ulids import moment_of
-from mcp_memory_server.domain.recall.answers import Status
 from mcp_memory_server.domain.sessions.turns import Turn, View
 from mcp_memory_server.domain.summaries.agent_summaries import AGENT, AgentSummary, as_written, continued
 from mcp_memory_server.domain.summaries.lessons import worth_learning

@@ -25,9 +25,9 @@ from mcp_memory_server.schema.records import tombstone_body
 from mcp_memory_server.schema.turn_records import (
     TURNS,
     counters_from,
+    have_the_same_content,
     partitions_of,
     parts_of,
-    say_the_same,
     session_of,
     sessions_of,
     turn_from,
@@ -117,7 +117,7 @@ class Erasure:
             if missing:
                 raise UnavailableError(f"it could not be looked up: {missing[0]}. Try again in a moment")
             raise _nothing(memory_id)
-        same = [item for item in items.values() if item is named or say_the_same(item, named)]
+        same = [item for item in items.values() if item is named or have_the_same_content(item, named)]
         victims = [key for item in same for key in await self._with_parts(item)]
         text = await self._text(named)
         if (sessions := self._elsewhere().sessions) is not None:
@@ -189,15 +189,15 @@ class Erasure:
         by_key = {Key(partition, sk): known.by_key[sk] for sk in _victims(known, memory_id)}
         found = await self._table.get_many(by_key)
         as_read = {key: memory_from(item) for key, item in found.items()}
-        if as_read != by_key and (await self._known.of(scope)).stamp != known.stamp:
+        if as_read != by_key and (await self._known.of(scope)).version != known.version:
             raise ConflictError("something was written there in the meantime")
         # First, because it is told again by whoever repeats this after an interruption.
         await self._summaries.take_out(scope, [memory.text for memory in by_key.values()])
         for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
             removals = (Delete(key, found[key].version) for key in some)
             marks = _marks(scope, [by_key[key] for key in some], self._now())
-            stamp = bump_version(scope, *some, *(mark.key for mark in marks))
-            await self._table.write([stamp, *removals, *marks])
+            bump = bump_version(scope, *some, *(mark.key for mark in marks))
+            await self._table.write([bump, *removals, *marks])
         return [memory for key, memory in by_key.items() if key in found]
 
 

@@ -11,7 +11,8 @@ from mcp_memory_server.domain.context.page import MORE_CAN_HURT, ContextPage, Pa
 from mcp_memory_server.domain.context.page_order import Section, in_order
 from mcp_memory_server.domain.facts.fact import Source
 from mcp_memory_server.domain.facts.learning import learn
-from mcp_memory_server.domain.recall.answers import Status, reply_text
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.answers import reply_text
 from mcp_memory_server.domain.recall.cursors import place_from
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
 from mcp_memory_server.domain.recall.overview import overview_at

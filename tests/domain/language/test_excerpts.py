@@ -22,6 +22,12 @@ def test_the_part_with_the_asked_word_is_told_from_the_beginning_of_its_sentence
     assert told.endswith(" …")
 
 
+def test_a_short_excerpt_holds_the_asked_word_too() -> None:
+    sentence = "After a very long day on which hardly anything went as it should she repairs violins in Cremona. "
+
+    assert "violins" in excerpt(LONG + sentence + LONG, {"violin"}, 80)
+
+
 def test_the_stretch_with_the_most_different_words_is_told() -> None:
     text = "A violin! " + LONG + VIOLIN + LONG + "Cremona again. "
 

@@ -8,8 +8,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.facts.fact import Fact, ended
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter
-from mcp_memory_server.domain.recall.answers import Recalled, Reply, Status, check_budget, reply_text, told
+from mcp_memory_server.domain.recall.answers import (
+    CHARACTERS_A_TOKEN,
+    SHORTEST_LAST,
+    Recalled,
+    Reply,
+    check_budget,
+    reply_text,
+    told,
+)
 from mcp_memory_server.domain.recall.cursors import Place, place_from
 from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
 from mcp_memory_server.errors import InvalidRequestError
@@ -139,6 +148,21 @@ def test_what_is_left_out_can_be_asked_for_with_a_cursor() -> None:
     place = place_from(fit.cursor)
     assert (place.told, place.last) == (len(fit.memories), fit.memories[-1].id)
     assert fitted([known_fact("fact")], 200).cursor is None
+
+
+def test_the_last_one_is_cut_to_the_room_that_is_left_unless_that_is_hardly_any() -> None:
+    memories = [known_fact(f"{number}: " + "the long story of a violin " * 20) for number in range(9)]
+
+    fits = [fitted(memories, max_tokens) for max_tokens in range(200, 400, 5)]
+
+    lengths = [len(told.text) for fit in fits for told in fit.memories]
+    left_over = [
+        budget - count(reply_text(fit.to_reply())) for budget, fit in zip(range(200, 400, 5), fits, strict=True)
+    ]
+    frame = count(reply_text(told(replace(memories[0], text=""), NOON).to_reply()))
+    assert min(lengths) >= SHORTEST_LAST * CHARACTERS_A_TOKEN - 10
+    assert max(left_over) < frame + SHORTEST_LAST + 12
+    assert all(told.text.endswith("…") for fit in fits for told in fit.memories)
 
 
 def test_if_none_fits_the_best_one_is_cut_and_says_so() -> None:

@@ -7,14 +7,14 @@ from mcp_memory_server.domain.facts.notes import Note, NoteKind
 from mcp_memory_server.domain.recall.memories import (
     Kind,
     StoredMemory,
-    alive,
     by_topic,
     by_topic_after,
     current,
     from_fact,
     from_note,
     is_past,
-    without_repetitions,
+    unexpired,
+    without_duplicates,
 )
 from tests.domain.samples import CITY, DAY, NOON, fact, known_fact
 
@@ -26,7 +26,7 @@ def told(memories: list[StoredMemory]) -> list[tuple[str | None, str, int]]:
 def test_the_same_text_with_a_topic_and_without_is_one_fact_with_more_support() -> None:
     loose, under_topic = known_fact("Lives in Bern", at=NOON + DAY), known_fact("lives in bern.", CITY)
 
-    merged = without_repetitions([loose, under_topic])
+    merged = without_duplicates([loose, under_topic])
 
     assert told(merged) == [(CITY, "lives in bern.", 2)]
     assert merged[0].said_at == NOON + DAY
@@ -37,8 +37,8 @@ def test_the_same_text_with_a_topic_and_without_is_one_fact_with_more_support() 
 def test_the_same_text_under_two_topics_says_two_things() -> None:
     tea, coffee, loose = known_fact("yes", "likes/tea"), known_fact("yes", "likes/coffee"), known_fact("yes")
 
-    assert told(without_repetitions([tea, coffee])) == [("likes/tea", "yes", 1), ("likes/coffee", "yes", 1)]
-    assert sorted(told(without_repetitions([tea, coffee, loose]))) == [
+    assert told(without_duplicates([tea, coffee])) == [("likes/tea", "yes", 1), ("likes/coffee", "yes", 1)]
+    assert sorted(told(without_duplicates([tea, coffee, loose]))) == [
         ("likes/coffee", "yes", 1),
         ("likes/tea", "yes", 2),
     ]
@@ -47,14 +47,14 @@ def test_the_same_text_under_two_topics_says_two_things() -> None:
 def test_the_same_text_under_the_same_topic_in_another_case_is_one_fact() -> None:
     one, other = known_fact("Lives in Bern", CITY), known_fact("Lives in Bern", CITY.upper())
 
-    assert [support for _, _, support in told(without_repetitions([one, other]))] == [2]
+    assert [support for _, _, support in told(without_duplicates([one, other]))] == [2]
 
 
 def test_what_is_over_is_history_from_that_moment_on_and_stays_alive() -> None:
     travels = from_fact(fact("Is in Rome", permanence=Permanence.TRANSIENT))
 
     assert [is_past(travels, NOON + days * DAY) for days in (13, 14)] == [False, True]
-    assert alive([travels], NOON + 99 * DAY) == [travels]
+    assert unexpired([travels], NOON + 99 * DAY) == [travels]
     assert current([travels], NOON + 14 * DAY) == []
 
 
@@ -72,7 +72,7 @@ def test_what_stands_under_each_topic_is_known_after_changes_too() -> None:
 def test_what_lasts_is_not_hidden_behind_what_expires() -> None:
     passing, lasting = from_fact(fact("Is in Rome", permanence=Permanence.TRANSIENT)), known_fact("Is in Rome")
 
-    later = current(without_repetitions([passing, lasting]), NOON + 15 * DAY)
+    later = current(without_duplicates([passing, lasting]), NOON + 15 * DAY)
 
     assert told(later) == [(None, "Is in Rome", 1)]
 
@@ -81,7 +81,7 @@ def test_a_candidate_is_not_a_repetition_of_a_fact() -> None:
     sure = fact("Lives in Bern")
     possible = replace(sure, standing=Standing.CANDIDATE)
 
-    kinds = [memory.kind for memory in without_repetitions([from_fact(sure), from_fact(possible)])]
+    kinds = [memory.kind for memory in without_duplicates([from_fact(sure), from_fact(possible)])]
 
     assert kinds == [Kind.FACT, Kind.CANDIDATE]
 
@@ -90,11 +90,11 @@ def test_notes_are_never_merged() -> None:
     feedback = from_note(Note("1", NoteKind.FEEDBACK, "too long", NOON, NOON + DAY))
     pattern = from_note(Note("1", NoteKind.PATTERN, "too long", NOON, NOON + DAY))
 
-    assert without_repetitions([feedback, pattern]) == [feedback, pattern]
+    assert without_duplicates([feedback, pattern]) == [feedback, pattern]
 
 
 def test_a_memory_is_gone_at_the_moment_of_its_expiry() -> None:
     note = from_note(Note("1", NoteKind.PATTERN, "asks at night", NOON, NOON + DAY))
 
-    assert alive([note], NOON + DAY) == []
-    assert alive([note], NOON + 0.999 * DAY) == [note]
+    assert unexpired([note], NOON + DAY) == []
+    assert unexpired([note], NOON + 0.999 * DAY) == [note]

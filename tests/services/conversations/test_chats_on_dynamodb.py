@@ -14,7 +14,7 @@ from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.conversations.tool_log import ToolLog
 from mcp_memory_server.wiring import running
 from tests.clock import FakeClock
-from tests.contract.addresses import DynamoDbTables
+from tests.stores.tables import DynamoDbTables
 
 pytestmark = pytest.mark.anyio
 

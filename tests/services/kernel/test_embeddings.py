@@ -12,7 +12,7 @@ from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.facts.fact import Statement
 from mcp_memory_server.domain.kernel.items import Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import Status
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.likelihood import Likelihood
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from mcp_memory_server.errors import UnavailableError

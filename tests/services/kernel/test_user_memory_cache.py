@@ -61,7 +61,7 @@ async def test_the_copy_of_an_erased_user_is_empty(memory: Memory, other_process
     assert await texts(memory, anna) == set()
 
 
-async def test_the_stamp_of_an_earlier_release_is_understood(
+async def test_the_version_of_an_earlier_release_is_understood(
     memory: Memory, other_process: Memory, anna: Scope
 ) -> None:
     await memory.table.write(

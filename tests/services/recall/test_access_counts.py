@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
+from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
 from mcp_memory_server.domain.facts.fact import Statement
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema.keys import access_key
-from mcp_memory_server.services.kernel.worker import Background
 from mcp_memory_server.services.recall import access_counts
 from mcp_memory_server.services.recall.access_counts import AccessCounts
 from mcp_memory_server.wiring import running
@@ -77,7 +77,7 @@ async def test_old_likings_fade_when_there_are_many(
 ) -> None:
     monkeypatch.setattr(access_counts, "MOST_COUNTS", 3)
     await memory.facts.learn(anna, Statement("Anna has a cat"))
-    background = Background()
+    background = EventLoopThread("memory-background")
     counts = AccessCounts(memory.table, background, clock)
     counts.note(anna, ["often"] * 9 + ["sometimes"] * 4 + ["twice"] * 2 + ["once"])
 
@@ -92,7 +92,7 @@ async def test_two_processes_count_together(
 ) -> None:
     await memory.facts.learn(anna, Statement("Anna has a cat"))
     for process in (memory, other_process):
-        background = Background()
+        background = EventLoopThread("memory-background")
         counts = AccessCounts(process.table, background, clock)
         counts.note(anna, ["cat", "cat"])
         await counts.write()

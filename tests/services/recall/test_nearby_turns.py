@@ -13,22 +13,22 @@ from mcp_memory_server import Memory, NewTurn, Role, Scope, Settings, Statement,
 from mcp_memory_server.adapters.dynamodb import vector_index
 from mcp_memory_server.adapters.dynamodb.tables import create_table
 from mcp_memory_server.adapters.dynamodb.vector_index_shape import VectorIndexShape
-from mcp_memory_server.domain.recall.answers import Recalled, Status
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import LIFE
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.measures import FOREIGN_VECTORS, Measure
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, vector_attribute
-from mcp_memory_server.services.recall import index_registry as searchable_memories
-from mcp_memory_server.services.recall import nearby_turns
+from mcp_memory_server.services.recall import index_registry, nearby_turns
 from mcp_memory_server.services.recall import user_index as searchable
 from mcp_memory_server.services.recall.index_registry import TOO_MANY
 from mcp_memory_server.services.recall.nearby_turns import BY_MEANING, NOT_ASKED
 from tests.clock import FakeClock
-from tests.contract.addresses import PATIENCE
-from tests.contract.vector_tables import new_name
 from tests.engines.bedrock import TITAN, bedrock_service
 from tests.engines.http_proxy import Fate, always
 from tests.engines.vector_endpoint import VectorEndpoint
+from tests.stores.tables import PATIENCE
+from tests.stores.vector_tables import new_name
 
 pytestmark = pytest.mark.anyio
 
@@ -98,15 +98,15 @@ async def place(dynamodb_local_endpoint: str, clock: FakeClock) -> AsyncIterator
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many memories of a user are indexed here."""
-    monkeypatch.setattr(searchable_memories, "MOST_DOCUMENTS", ROOM)
+    monkeypatch.setattr(index_registry, "MOST_DOCUMENTS", ROOM)
 
 
 @pytest.fixture
-def timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine shares two cores with the tests: how long is waited for it is tested elsewhere."""
-    patient = partial(vector_index.open_vector_index, deadline=PATIENCE)
-    monkeypatch.setattr(vector_index, "open_vector_index", patient)
-    monkeypatch.setattr(nearby_turns, "PATIENCE_SECONDS", PATIENCE.total_seconds())
+    with_long_deadline = partial(vector_index.open_vector_index, deadline=PATIENCE)
+    monkeypatch.setattr(vector_index, "open_vector_index", with_long_deadline)
+    monkeypatch.setattr(nearby_turns, "TIMEOUT_SECONDS", PATIENCE.total_seconds())
 
 
 async def make(endpoint: VectorEndpoint, name: str, dimensions: int) -> None:
@@ -133,7 +133,7 @@ def texts(found: Recalled) -> list[str]:
     return [memory.text for memory in found.memories]
 
 
-@pytest.mark.usefixtures("little_room", "patience")
+@pytest.mark.usefixtures("little_room", "long_timeout")
 async def test_what_there_is_no_room_for_is_found_by_its_meaning(place: Place) -> None:
     await talk(place)
 
@@ -159,7 +159,7 @@ async def test_nobody_is_asked_about_a_user_whose_conversations_are_all_indexed_
     assert len(place.endpoint.searches) == asked
 
 
-@pytest.mark.usefixtures("little_room", "patience")
+@pytest.mark.usefixtures("little_room", "long_timeout")
 async def test_items_of_another_owner_are_dropped_and_counted(place: Place) -> None:
     await talk(place)
     async with place.process() as memory:
@@ -177,7 +177,7 @@ async def test_items_of_another_owner_are_dropped_and_counted(place: Place) -> N
     assert metrics.foreign == SAID
 
 
-@pytest.mark.usefixtures("little_room", "patience")
+@pytest.mark.usefixtures("little_room", "long_timeout")
 async def test_what_has_expired_is_not_found_although_the_index_still_has_it(place: Place) -> None:
     await talk(place)
     place.clock.advance(LIFE + timedelta(days=1))
@@ -189,7 +189,7 @@ async def test_what_has_expired_is_not_found_although_the_index_still_has_it(pla
     assert texts(found) == []
 
 
-@pytest.mark.usefixtures("little_room", "patience")
+@pytest.mark.usefixtures("little_room", "long_timeout")
 async def test_what_was_forgotten_is_not_found_although_the_index_is_behind(place: Place) -> None:
     await talk(place)
     await place.endpoint.stand_still(place.table)
@@ -205,7 +205,7 @@ async def test_what_was_forgotten_is_not_found_although_the_index_is_behind(plac
     assert HIKING not in [*texts(here), *texts(there)]
 
 
-@pytest.mark.usefixtures("little_room", "patience")
+@pytest.mark.usefixtures("little_room", "long_timeout")
 async def test_an_erased_user_is_not_found_although_the_index_is_behind(place: Place) -> None:
     await talk(place)
     await place.endpoint.stand_still(place.table)
@@ -231,7 +231,7 @@ async def test_a_service_that_does_not_answer_costs_what_it_would_have_added(pla
     assert (found.status, found.missing) == (Status.PARTIAL, (TOO_MANY, NOT_ASKED))
 
 
-@pytest.mark.usefixtures("little_room", "patience")
+@pytest.mark.usefixtures("little_room", "long_timeout")
 async def test_a_service_that_did_not_answer_is_left_alone_for_a_while(place: Place) -> None:
     await talk(place)
     place.fail(Fate.IS_INVALID)
@@ -243,11 +243,11 @@ async def test_a_service_that_did_not_answer_is_left_alone_for_a_while(place: Pl
     assert place.endpoint.met["SearchVectors", Fate.IS_INVALID] == 1
 
 
-@pytest.mark.usefixtures("little_room", "patience")
+@pytest.mark.usefixtures("little_room", "long_timeout")
 async def test_what_was_brought_in_leaves_for_others_and_is_found_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searchable, "MOST_GUESTS", 1)
+    monkeypatch.setattr(searchable, "MOST_TRANSIENT", 1)
     await talk(place)
     async with place.process() as memory:
         await memory.conversations.append(Scope("anna", "talk"), NewTurn(Role.USER, VIOLIN))
@@ -259,7 +259,7 @@ async def test_what_was_brought_in_leaves_for_others_and_is_found_again(
     assert found == [HIKING, VIOLIN, HIKING]
 
 
-@pytest.mark.usefixtures("patience")
+@pytest.mark.usefixtures("long_timeout")
 async def test_turns_from_before_the_setting_are_entered_when_they_are_read(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,7 +267,7 @@ async def test_turns_from_before_the_setting_are_entered_when_they_are_read(
         await say(memory, place.clock)
         await memory.recall.search(Scope("anna"), EAGLE)
     assert place.entered() == []
-    monkeypatch.setattr(searchable_memories, "MOST_DOCUMENTS", ROOM)
+    monkeypatch.setattr(index_registry, "MOST_DOCUMENTS", ROOM)
 
     async with place.process() as memory:
         await memory.recall.search(Scope("anna"), EAGLE)
@@ -286,7 +286,7 @@ async def test_a_topic_is_not_looked_for_in_conversations(place: Place) -> None:
     assert place.endpoint.searches == []
 
 
-@pytest.mark.usefixtures("little_room", "patience")
+@pytest.mark.usefixtures("little_room", "long_timeout")
 async def test_vectors_of_bedrock_are_entered_in_the_background(dynamodb_local_endpoint: str, clock: FakeClock) -> None:
     with bedrock_service() as bedrock:
         async with VectorEndpoint(dynamodb_local_endpoint) as endpoint:

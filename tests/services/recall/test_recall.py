@@ -8,7 +8,8 @@ from mcp_memory_server.domain.facts.fact import Permanence, Source, Statement
 from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.kernel.items import Key, Put
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import Recalled, Status, reply_text
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.answers import Recalled, reply_text
 from mcp_memory_server.domain.recall.memories import Kind
 from mcp_memory_server.errors import InvalidRequestError, NotFoundError, TooLargeError
 from mcp_memory_server.memory import Memory

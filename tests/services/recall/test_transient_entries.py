@@ -20,7 +20,7 @@ NOW = datetime(2026, 4, 1, tzinfo=UTC)
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> UserIndex:
     """An index that takes two guests."""
-    monkeypatch.setattr(searchable, "MOST_GUESTS", 2)
+    monkeypatch.setattr(searchable, "MOST_TRANSIENT", 2)
     return UserIndex(new_search_index())
 
 

@@ -13,7 +13,7 @@ from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.adapters.sqlite.outbox import SqliteOutbox
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import Status
+from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
 from mcp_memory_server.domain.sessions.limits import MAX_TURNS, TOKEN_BUDGET
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, View

@@ -12,7 +12,7 @@ from mcp_memory_server.domain.summaries.summary import Level
 from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 from mcp_memory_server.wiring.summaries import Care, ChosenModel
 from tests.clock import FakeClock
-from tests.contract.summarizers import MODELS, PATIENCE
+from tests.engines.summarizers import MODELS, PATIENCE
 from tests.services.summaries.finalizer_stage import LONG_ENOUGH, looked_after, summaries_stored, talk
 
 pytestmark = pytest.mark.anyio

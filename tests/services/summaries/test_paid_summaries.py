@@ -19,7 +19,7 @@ from mcp_memory_server.schema.ending_records import ending_from, ending_key
 from mcp_memory_server.services.kernel.spending import Spending
 from mcp_memory_server.wiring.summaries import Care, ChosenModel
 from tests.clock import FakeClock
-from tests.contract.summarizers import MODELS, PATIENCE
+from tests.engines.summarizers import MODELS, PATIENCE
 from tests.engines.summary_models import ModelService, refuse
 from tests.services.summaries.finalizer_stage import looked_after, summaries_stored, talk
 

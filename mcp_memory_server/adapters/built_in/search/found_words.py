@@ -11,7 +11,7 @@ from mcp_memory_server.adapters.built_in.search.scoring import rarity, term_weig
 from mcp_memory_server.adapters.built_in.search.sessions import ALONE
 from mcp_memory_server.domain.language.spelling import near_words
 from mcp_memory_server.domain.language.stop_words import ENGLISH
-from mcp_memory_server.domain.language.word_forms import forms
+from mcp_memory_server.domain.language.word_forms import forms, is_piece
 
 SMALLEST_SIZE = 100
 """In a store of a few documents every word looks common. It is weighed as if the store had at least this many."""
@@ -25,7 +25,11 @@ LANGUAGES = 3
 
 @dataclass(frozen=True)
 class FoundWords:
-    """What each row holds of the question's words that somebody said, from 0 to 1, rare words counting more."""
+    """What each row holds of the question's words that somebody said, from 0 to 1, rare words counting more.
+
+    In a script without spaces words are looked up by their signs. There those count too that nobody said: a text that
+    holds two signs of a word of six holds a third of it.
+    """
 
     rows: Numbers
     sessions: Numbers
@@ -40,6 +44,8 @@ class _Word:
     certainty: float
     weight: float
     """How much it tells by itself; by its rarity once that is known."""
+    is_piece: bool
+    """Whether it is only signs of a word. Then it counts although nobody said it: the other signs are not the word."""
 
 
 def find_words(documents: DocumentRows, asked: Mapping[str, float]) -> FoundWords:
@@ -47,9 +53,10 @@ def find_words(documents: DocumentRows, asked: Mapping[str, float]) -> FoundWord
     size = max(len(documents), SMALLEST_SIZE)
     words = _looked_up(documents, asked)
     weights = [word.weight * rarity(documents.postings.holders(word.terms), size) for word in words]
-    known = sum(weight for word, weight in zip(words, weights, strict=True) if word.terms)
-    weighed = zip(words, weights, strict=True)
-    telling = [(word, weight / known) for word, weight in weighed if word.terms and weight >= NEGLIGIBLE * known]
+    weighed = list(zip(words, weights, strict=True))
+    known = sum(weight for word, weight in weighed if word.terms)
+    counted = known + sum(weight for word, weight in weighed if word.is_piece and not word.terms)
+    telling = [(word, weight / counted) for word, weight in weighed if word.terms and weight >= NEGLIGIBLE * counted]
     if not telling:
         return FoundWords(np.zeros(documents.size, np.float32), np.zeros_like(documents.sessions.lengths()), 0.0)
     return FoundWords(*_shares(documents, telling), known / sum(weights))
@@ -65,9 +72,10 @@ def _looked_up(documents: DocumentRows, asked: Mapping[str, float]) -> list[_Wor
 
 def _known(documents: DocumentRows, terms: Sequence[str], weight: float) -> _Word:
     known = tuple(filter(documents.postings.knows, terms))
-    if known:
-        return _Word(known, 1.0, weight)
-    return _Word(tuple(filter(documents.postings.knows, set(near_words(terms[0])))), CORRECTED_WEIGHT, weight)
+    if known or is_piece(terms[0]):
+        return _Word(known, 1.0, weight, is_piece(terms[0]))
+    near = tuple(filter(documents.postings.knows, set(near_words(terms[0]))))
+    return _Word(near, CORRECTED_WEIGHT, weight, is_piece=False)
 
 
 def _shares(documents: DocumentRows, telling: Sequence[tuple[_Word, float]]) -> tuple[Numbers, Numbers]:

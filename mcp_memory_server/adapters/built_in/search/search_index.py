@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.built_in.search import scoring
 from mcp_memory_server.adapters.built_in.search.columns import Numbers, Rows
@@ -112,9 +113,7 @@ class BuiltInSearchIndex:
         rows = self._candidates(asked, found, only)
         is_sample = np.ones(len(rows), np.bool_)
         if only is None and len(self) > SCORED_COMPLETELY:
-            sample = self._documents.sample(SAMPLE)
-            rows = np.union1d(rows, sample)
-            is_sample = np.isin(rows, sample, assume_unique=True)
+            rows, is_sample = _with_sample(rows, self._documents.sample(SAMPLE), self._documents.size)
         families = self._documents.families(rows, asked.vectors)
         parts = self._parts(rows, families, asked, found)
         odds = odds_of(parts.total(), families, is_sample, len(self) if only is None else len(rows))
@@ -231,6 +230,14 @@ class BuiltInSearchIndex:
             for row in self._documents.past_among(hits):
                 odds[row] -= PAST_PENALTY
         return odds
+
+
+def _with_sample(rows: Rows, sample: Rows, size: int) -> tuple[Rows, NDArray[np.bool_]]:
+    """Return the rows and those of the sample, in rising order, and which of them are of the sample."""
+    chosen, sampled = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    chosen[rows], chosen[sample], sampled[sample] = True, True, True
+    both = np.flatnonzero(chosen)
+    return both, sampled[both]
 
 
 def without_most_weak(matches: Sequence[Match]) -> list[Match]:

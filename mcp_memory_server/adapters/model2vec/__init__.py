@@ -1,1 +1,0 @@
-"""Static models that the model2vec package loads from a folder."""

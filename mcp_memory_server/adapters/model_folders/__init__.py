@@ -1,0 +1,1 @@
+"""Models in folders of this machine: static ones of model2vec, and sentence transformers in ONNX form."""

@@ -1,1 +1,0 @@
-"""Sentence transformers in ONNX form, run by onnxruntime from a folder."""

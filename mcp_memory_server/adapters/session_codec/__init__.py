@@ -1,0 +1,1 @@
+"""The text form of a turn: the same in the session cache, in every outbox and in every dead letter queue."""

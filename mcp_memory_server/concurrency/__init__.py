@@ -1,0 +1,1 @@
+"""Thread-safe building blocks that know nothing of memories: background threads and one LRU cache."""

@@ -1,0 +1,131 @@
+"""Many writers at once, from several clients, threads and event loops."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import Appended, CacheMiss
+from mcp_memory_server.domain.sessions.limits import Limits
+from mcp_memory_server.ports.session_memory import SessionMemory
+from tests.clock import FakeClock
+from tests.stores.sessions import (
+    EPOCH,
+    SessionStore,
+    a_turn,
+    append,
+    begin,
+    copy_of,
+    fill,
+    new_scope,
+    served,
+    try_to_append,
+    turns_in_order,
+    watching,
+)
+
+pytestmark = pytest.mark.anyio
+
+WRITERS = 200
+
+
+async def test_two_hundred_appends_at_once_are_all_counted_and_stay_within_the_budget(
+    session_store: SessionStore, clock: FakeClock, scope: Scope
+) -> None:
+    clients = [await session_store.open(clock) for _ in range(4)]
+    await begin(clients[0], scope)
+    turn, limits = a_turn(tokens=300), Limits(tokens=3000, turns=20)
+
+    async def run(number: int) -> list[Appended]:
+        client = clients[number]
+        mine = range(number, WRITERS, len(clients))
+        return await asyncio.gather(*(append(client, scope, turn, operation=f"o-{one}", limits=limits) for one in mine))
+
+    with ThreadPoolExecutor(len(clients)) as threads:
+        running = [threads.submit(asyncio.run, run(number)) for number in range(len(clients))]
+        answers = [answer for one in running for answer in await asyncio.wrap_future(one)]
+
+    copy = await served(clients[0], scope)
+    assert sorted(answer.count for answer in answers) == list(range(1, WRITERS + 1))
+    assert len({answer.turn_id for answer in answers}) == WRITERS
+    assert [answer.turn_id for answer in sorted(answers, key=lambda answer: answer.count)] == sorted(
+        answer.turn_id for answer in answers
+    )
+    assert max(answer.tokens for answer in answers) <= limits.tokens
+    assert (copy.count, copy.tokens, len(copy.turns)) == (WRITERS, 3000, 10)
+    gone = [turn.id for answer in answers for turn in answer.trimmed]
+    assert sorted(gone + [turn.id for turn in copy.turns]) == sorted(answer.turn_id for answer in answers)
+    for client in clients:
+        await client.close()
+
+
+async def test_one_operation_sent_by_many_at_once_is_one_turn(
+    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+) -> None:
+    await begin(session_memory, scope)
+
+    answers = await asyncio.gather(
+        *(append(client, scope, operation="once") for client in (session_memory, other_client) * 10)
+    )
+
+    copy = await served(session_memory, scope)
+    assert len(copy.turns) == 1
+    assert [answer.repeated for answer in answers].count(False) == 1
+    assert len({answer.turn_id for answer in answers}) == 1
+
+
+async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_misses_a_turn_or_counts_one_twice(
+    session_memory: SessionMemory, other_client: SessionMemory
+) -> None:
+    async def race() -> None:
+        scope, turns = new_scope(), turns_in_order(6)
+        table = turns[:2]
+
+        async def write() -> None:
+            for turn in turns[2:]:
+                if await try_to_append(session_memory, scope, turn) is None:
+                    await append(session_memory, scope, turn, after=table[-1].id)
+                table.append(turn)
+
+        async def load_and_fill() -> None:
+            found = await other_client.load(scope, epoch=EPOCH)
+            if isinstance(found, CacheMiss):
+                assert await fill(other_client, scope, copy_of(list(table)), found.token)
+
+        await asyncio.gather(write(), *(load_and_fill() for _ in range(3)))
+        assert await served(session_memory, scope) == copy_of(turns)
+
+    await asyncio.gather(*(race() for _ in range(30)))
+
+
+def test_one_memory_may_be_used_from_one_event_loop_after_another(
+    session_store: SessionStore, clock: FakeClock, scope: Scope
+) -> None:
+    memory = asyncio.run(session_store.open(clock))
+
+    async def use(number: int) -> int:
+        await append(memory, scope)
+        await memory.write_state(scope, number, expected_version=number)
+        async with watching(memory, scope) as versions:
+            return await anext(versions)
+
+    asyncio.run(begin(memory, scope))
+    assert [asyncio.run(use(number)) for number in range(4)] == [1, 2, 3, 4]
+    copy = asyncio.run(served(memory, scope))
+    asyncio.run(memory.close())
+
+    assert copy.count == 4
+
+
+def test_one_memory_may_be_used_from_several_event_loops_at_once(
+    session_store: SessionStore, clock: FakeClock, scope: Scope
+) -> None:
+    memory = asyncio.run(session_store.open(clock))
+    asyncio.run(begin(memory, scope))
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: asyncio.run(append(memory, scope)), range(40)))
+    asyncio.run(memory.close())
+
+    assert sorted(answer.count for answer in answers) == list(range(1, 41))

@@ -1,0 +1,206 @@
+"""Filling: what the table holds and what was recorded since the token was given out make one copy, counted once."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss
+from mcp_memory_server.domain.sessions.limits import MAX_TURNS, Limits
+from mcp_memory_server.domain.sessions.turns import Turn
+from mcp_memory_server.ports.session_memory import SessionMemory
+from tests.clock import FakeClock
+from tests.stores.sessions import (
+    EPOCH,
+    SessionStore,
+    append,
+    begin,
+    copy_of,
+    fill,
+    new_scope,
+    note,
+    served,
+    token_for,
+    turns_in_order,
+)
+
+EXAMPLES = 150
+LONG = timedelta(hours=1)
+
+limits = st.builds(Limits, tokens=st.integers(0, 300), turns=st.integers(1, MAX_TURNS))
+
+
+@pytest.fixture
+def opened(session_store: SessionStore, clock: FakeClock) -> Iterator[SessionMemory]:
+    memory = asyncio.run(session_store.open(clock))
+    yield memory
+    asyncio.run(memory.close())
+
+
+async def record(memory: SessionMemory, scope: Scope, turns: list[Turn], limits: Limits | None = None) -> None:
+    for turn in turns:
+        appended = await append(memory, scope, turn, after="", limits=limits)
+        assert appended.turn_id == turn.id
+
+
+@pytest.mark.anyio
+async def test_what_was_recorded_and_is_in_the_table_already_is_counted_once(
+    session_memory: SessionMemory, scope: Scope
+) -> None:
+    turns = turns_in_order(5)
+    token = await token_for(session_memory, scope)
+    await record(session_memory, scope, turns[3:])
+
+    assert await fill(session_memory, scope, copy_of(turns), token)
+
+    assert await served(session_memory, scope) == copy_of(turns)
+
+
+@pytest.mark.anyio
+async def test_what_was_recorded_and_is_not_in_the_table_yet_joins_and_counts(
+    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+) -> None:
+    turns = turns_in_order(5)
+    token = await token_for(session_memory, scope)
+    await record(other_client, scope, turns[2:])
+
+    assert await fill(session_memory, scope, copy_of([turns[0], turns[1], turns[4]], count=30, total=300), token)
+
+    assert await served(session_memory, scope) == copy_of(turns, count=32, total=320)
+
+
+@pytest.mark.anyio
+async def test_what_is_older_than_the_gap_was_in_the_table_and_is_not_counted_again(
+    session_memory: SessionMemory, scope: Scope
+) -> None:
+    turns = turns_in_order(30)
+    token = await token_for(session_memory, scope)
+    await record(session_memory, scope, turns[5:])
+
+    assert await fill(session_memory, scope, copy_of(turns[10:], count=30, total=300, gap=turns[9].id), token)
+
+    assert await served(session_memory, scope) == copy_of(turns[10:], count=30, total=300, gap=turns[9].id)
+
+
+@pytest.mark.anyio
+async def test_a_recorded_turn_that_made_way_before_the_copy_was_filled_is_counted_and_leaves_a_gap(
+    session_memory: SessionMemory, scope: Scope
+) -> None:
+    turns, small = turns_in_order(6), Limits(turns=2)
+    token = await token_for(session_memory, scope)
+    await record(session_memory, scope, turns[2:], limits=small)
+
+    assert await fill(session_memory, scope, copy_of(turns[:3]), token)
+
+    copy = await served(session_memory, scope)
+    assert [turn.content for turn in copy.turns] == ["turn 0", "turn 1", "turn 2", "turn 5"]
+    assert (copy.count, copy.total_tokens, copy.gap) == (6, 60, turns[4].id)
+
+
+@pytest.mark.anyio
+async def test_what_joins_is_trimmed_with_the_others(session_memory: SessionMemory, scope: Scope) -> None:
+    turns = [replace(turn, importance=0.9 if place == 2 else 0.5) for place, turn in enumerate(turns_in_order(6))]
+    token = await token_for(session_memory, scope)
+    await record(session_memory, scope, turns[4:])
+
+    assert await fill(session_memory, scope, copy_of(turns[:4]), token, limits=Limits(turns=3))
+
+    copy = await served(session_memory, scope)
+    assert [turn.content for turn in copy.turns] == ["turn 0", "turn 2", "turn 5"]
+    assert (copy.count, copy.tokens, copy.total_tokens, copy.gap) == (6, 30, 60, turns[4].id)
+
+
+@pytest.mark.anyio
+async def test_a_copy_is_not_filled_with_the_token_of_one_that_was_dropped(
+    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+) -> None:
+    token = await token_for(session_memory, scope)
+    await other_client.drop(scope)
+
+    assert not await fill(session_memory, scope, copy_of(()), token)
+    await token_for(other_client, scope)
+    assert not await fill(session_memory, scope, copy_of(()), token)
+
+    assert isinstance(await session_memory.load(scope, epoch=EPOCH), CacheMiss)
+
+
+@pytest.mark.anyio
+async def test_a_late_filler_changes_nothing_and_is_told_that_the_copy_is_whole(
+    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+) -> None:
+    turns = turns_in_order(3)
+    token = await token_for(session_memory, scope)
+    await begin(session_memory, scope, copy_of(turns[:2]))
+    await append(session_memory, scope, turns[2])
+
+    assert await fill(other_client, scope, copy_of(turns[:1]), token)
+
+    assert await served(session_memory, scope) == copy_of(turns)
+
+
+@pytest.mark.anyio
+async def test_a_copy_is_filled_only_after_the_session_has_settled(
+    session_store: SessionStore, clock: FakeClock, scope: Scope
+) -> None:
+    patient, hasty = await session_store.open(clock, settling=LONG), await session_store.open(clock)
+
+    found = await patient.load(scope, epoch=EPOCH)
+    assert isinstance(found, CacheMiss)
+    assert await patient.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=False)
+    assert not found.may_be_filled
+    assert not await fill(patient, scope, copy_of(()), found.token)
+
+    assert await hasty.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=True)
+    assert await fill(hasty, scope, copy_of(()), found.token)
+    assert await patient.load(scope, epoch=EPOCH) == CachedSession((), 0, 0, 0)
+    await patient.close()
+    await hasty.close()
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    old=st.integers(0, 25),
+    arrived=st.lists(st.booleans(), max_size=MAX_TURNS),
+    noted=st.integers(0, 3),
+    limits=limits,
+    tokens=st.lists(st.integers(0, 40), min_size=45, max_size=45),
+)
+def test_whatever_arrives_in_the_table_before_it_is_read_every_turn_is_counted_once_and_none_after_the_gap_is_missing(
+    opened: SessionMemory, old: int, arrived: list[bool], noted: int, limits: Limits, tokens: list[int]
+) -> None:
+    plain = turns_in_order(old + len(arrived))
+    turns = [replace(turn, token_count=count) for turn, count in zip(plain, tokens, strict=False)]
+    asyncio.run(compare(opened, turns, arrived, noted, limits))
+
+
+async def compare(memory: SessionMemory, turns: list[Turn], arrived: list[bool], noted: int, limits: Limits) -> None:
+    scope, new = new_scope(), turns[len(turns) - len(arrived) :]
+    token = await token_for(memory, scope)
+    for turn in new[noted:]:
+        await append(memory, scope, turn, after="", limits=limits)
+    for turn in reversed(new[:noted]):
+        await note(memory, scope, turn, limits=limits)
+    table = turns[: len(turns) - len(arrived)] + [turn for turn, is_there in zip(new, arrived, strict=True) if is_there]
+    page, left_out = table[-MAX_TURNS:], table[:-MAX_TURNS]
+    read = copy_of(
+        page,
+        count=len(table),
+        total=sum(turn.token_count for turn in table),
+        gap=left_out[-1].id if left_out else "",
+    )
+
+    assert await fill(memory, scope, read, token, limits=limits)
+
+    copy = await served(memory, scope)
+    assert (copy.count, copy.total_tokens) == (len(turns), sum(turn.token_count for turn in turns))
+    assert [turn for turn in copy.turns if turn.id > copy.gap] == [turn for turn in turns if turn.id > copy.gap]
+    assert set(copy.turns) <= set(turns)
+    assert copy.gap in {"", *(turn.id for turn in set(turns) - set(copy.turns))}
+    assert copy.tokens == sum(turn.token_count for turn in copy.turns)
+    assert len(copy.turns) <= 2 or (copy.tokens <= limits.tokens and len(copy.turns) <= limits.turns)
+    assert (await append(memory, scope, limits=limits)).count == len(turns) + 1

@@ -1,0 +1,195 @@
+"""Where a session memory lies: a value from which several clients open the same one."""
+
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol, cast
+
+from mcp_memory_server.adapters.redis.session_memory import open_redis
+from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss
+from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.turns import Role, Turn
+from mcp_memory_server.ports.session_memory import SessionMemory
+from tests.clock import FakeClock
+from tests.stores.tables import Now
+
+PATIENCE = timedelta(seconds=30)
+"""The engines share two cores with the tests: the deadline of the product is tested elsewhere."""
+NOW = FakeClock()()
+
+
+AT_ONCE = timedelta(0)
+EPOCH = 7
+
+
+class SessionStore(Protocol):
+    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> SessionMemory: ...
+
+
+@dataclass(frozen=True)
+class SqliteStore:
+    path: Path
+
+    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> SessionMemory:
+        return await SqliteSessionMemory.open(self.path, now=now, deadline=PATIENCE, settling=settling)
+
+
+@dataclass(frozen=True)
+class RedisStore:
+    url: str
+
+    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> SessionMemory:  # noqa: ARG002
+        return open_redis(self.url, deadline=PATIENCE, settling=settling)
+
+
+def new_scope() -> Scope:
+    return Scope(f"ana-{uuid.uuid4().hex}", "session")
+
+
+def a_turn(
+    content: str = "hello", *, at: datetime = NOW, tokens: int = 10, importance: float = 0.5, turn_id: str | None = None
+) -> Turn:
+    return Turn(
+        turn_id or ulid_after(None, at), Role.USER, content, token_count=tokens, importance=importance, agent="clerk"
+    )
+
+
+def turns_in_order(count: int, *, after: str | None = None) -> list[Turn]:
+    turns: list[Turn] = []
+    for number in range(count):
+        after = ulid_after(after, NOW)
+        turns.append(a_turn(f"turn {number}", turn_id=after))
+    return turns
+
+
+async def append(
+    memory: SessionMemory,
+    scope: Scope,
+    turn: Turn | None = None,
+    *,
+    operation: str | None = None,
+    tier: Tier = Tier.STANDARD,
+    limits: Limits | None = None,
+    now: datetime = NOW,
+    epoch: int = EPOCH,
+    after: str | None = None,
+) -> Appended:
+    """Append a turn that must not be refused."""
+    appended = await try_to_append(
+        memory, scope, turn, operation=operation, tier=tier, limits=limits, now=now, epoch=epoch, after=after
+    )
+    assert appended is not None
+    return appended
+
+
+async def try_to_append(
+    memory: SessionMemory,
+    scope: Scope,
+    turn: Turn | None = None,
+    *,
+    operation: str | None = None,
+    tier: Tier = Tier.STANDARD,
+    limits: Limits | None = None,
+    now: datetime = NOW,
+    epoch: int = EPOCH,
+    after: str | None = None,
+) -> Appended | None:
+    return await memory.append(
+        scope,
+        turn or a_turn(at=now),
+        operation_id=operation or uuid.uuid4().hex,
+        tier=tier,
+        limits=limits or Limits(),
+        now=now,
+        epoch=epoch,
+        after=after,
+    )
+
+
+async def note(
+    memory: SessionMemory,
+    scope: Scope,
+    turn: Turn,
+    *,
+    operation: str | None = None,
+    limits: Limits | None = None,
+    now: datetime = NOW,
+    epoch: int = EPOCH,
+) -> None:
+    await memory.note(
+        scope,
+        turn,
+        operation_id=operation or uuid.uuid4().hex,
+        tier=Tier.STANDARD,
+        limits=limits or Limits(),
+        now=now,
+        epoch=epoch,
+    )
+
+
+async def token_for(memory: SessionMemory, scope: Scope, *, epoch: int = EPOCH) -> str:
+    """Return what a copy is filled with, where there is none yet."""
+    found = await memory.load(scope, epoch=epoch)
+    assert isinstance(found, CacheMiss)
+    return found.token
+
+
+async def served(memory: SessionMemory, scope: Scope, *, epoch: int = EPOCH) -> CachedSession:
+    """Return the copy, which must be served."""
+    found = await memory.load(scope, epoch=epoch)
+    assert isinstance(found, CachedSession)
+    return found
+
+
+def copy_of(
+    turns: Sequence[Turn],
+    *,
+    count: int | None = None,
+    total: int | None = None,
+    summary: str | None = None,
+    gap: str = "",
+) -> CachedSession:
+    """Return what the table says about a session of which it gave these turns."""
+    tokens = sum(turn.token_count for turn in turns)
+    return CachedSession(
+        tuple(turns), len(turns) if count is None else count, tokens, tokens if total is None else total, summary, gap
+    )
+
+
+async def fill(
+    memory: SessionMemory,
+    scope: Scope,
+    copy: CachedSession,
+    token: str,
+    *,
+    tier: Tier = Tier.STANDARD,
+    limits: Limits | None = None,
+    now: datetime = NOW,
+    epoch: int = EPOCH,
+) -> bool:
+    return await memory.fill(scope, copy, token=token, tier=tier, limits=limits or Limits(), now=now, epoch=epoch)
+
+
+async def begin(
+    memory: SessionMemory,
+    scope: Scope,
+    copy: CachedSession | None = None,
+    *,
+    tier: Tier = Tier.STANDARD,
+    now: datetime = NOW,
+    epoch: int = EPOCH,
+) -> None:
+    """Make a session whole; a new one, unless it is said what the table holds."""
+    token = await token_for(memory, scope, epoch=epoch)
+    assert await fill(memory, scope, copy or copy_of(()), token, tier=tier, now=now, epoch=epoch)
+
+
+def watching(memory: SessionMemory, scope: Scope) -> aclosing[AsyncGenerator[int]]:
+    """Watch the state, and stop at the end of the block."""
+    return aclosing(cast("AsyncGenerator[int]", memory.watch_state(scope)))
