@@ -47,33 +47,43 @@ def parsed(module: str) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
+@cache
+def definitions(module: str) -> dict[str, Definition]:
+    """Return what a module defines at its top level, by name."""
+    found: dict[str, Definition] = {}
+    for node in parsed(module).body:
+        if isinstance(node, ast.ClassDef | Function):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id: node for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+@cache
+def imports(module: str) -> dict[str, tuple[str, str]]:
+    """Return the module and name that a module imports from our packages, by the name it has here."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PUBLIC_MODULES
+        for alias in node.names
+    }
+
+
 def find(module: str, name: str) -> Found | None:
     """Return the definition of a name that a module defines or imports; None if it is not ours."""
-    tree = parsed(module)
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef | Function) and node.name == name:
-            return Found(module, name, node)
-        if isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == name for to in node.targets):
-            return Found(module, name, node)
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
-            return Found(module, name, node)
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(("mcp_memory", "agent_plugins")):
-            continue
-        for alias in node.names:
-            if (alias.asname or alias.name) == name:
-                return find(node.module or "", alias.name)
-    return None
+    if (node := definitions(module).get(name)) is not None:
+        return Found(module, name, node)
+    origin = imports(module).get(name)
+    return None if origin is None else find(*origin)
 
 
 def exported(module: str) -> list[str]:
     """Return the names in ``__all__`` of a module, without dunder names."""
-    (listed,) = [
-        node.value
-        for node in parsed(module).body
-        if isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets)
-    ]
-    return [name for name in ast.literal_eval(listed) if not name.startswith("__")]
+    listed = definitions(module)["__all__"]
+    assert isinstance(listed, ast.Assign)
+    return [name for name in ast.literal_eval(listed.value) if not name.startswith("__")]
 
 
 def signature(node: Function, *, name: str | None = None, returns: bool = True) -> str:
