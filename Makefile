@@ -9,8 +9,8 @@ LOWEST  := .venv-lowest/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow test-lowest lint format docs wheel bench bench-conversations bench-dax bench-mechanisms \
-        bench-plugins bench-recall bench-sizes engines lock clean
+.PHONY: help run test test-slow test-lowest lint format docs docs-api wheel bench bench-conversations \
+        bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes engines lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -39,9 +39,13 @@ format: $(READY) ## Let ruff tidy up
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 
+docs-api: $(READY) ## Write docs/api.md anew from signatures and docstrings
+	$(PYTHON) -m tests.project.api_reference
+
 docs: $(READY) ## Check the documents: commands, links, tables, decision records, the picture of the layers
 	$(PYTEST) tests/project/test_architecture.py tests/project/test_decisions.py tests/project/test_operations.py \
-		tests/project/test_readme.py tests/project/test_plugin_pages.py tests/project/test_recall_page.py
+		tests/project/test_readme.py tests/project/test_plugin_pages.py tests/project/test_recall_page.py \
+		tests/project/test_public_names.py tests/project/test_api_reference.py
 
 wheel: $(READY) ## Build the wheel and the source archive into dist/
 	rm -rf dist

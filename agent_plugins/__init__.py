@@ -1,1 +1,93 @@
-"""The same memory inside agent frameworks: plugins for Strands and for Agent Squad."""
+"""Memory for agents of any framework: circuit breakers for tools, guards against loops, and a shared state.
+
+The plugins themselves are in `agent_plugins.strands` and `agent_plugins.agent_squad`. Importing this package loads no
+framework and no Redis.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_plugins.breakers.circuit_breaker import CircuitBreaker
+from agent_plugins.breakers.circuits import BreakerRules, CircuitOpenError, SharedCircuits
+from agent_plugins.breakers.invocations import Invocation
+from agent_plugins.breakers.status_file import StatusFile
+from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
+from agent_plugins.guards.agent_locks import AgentLocks, LockNotFreeError
+from agent_plugins.guards.findings import Finding, GuardRules, LoopKind
+from agent_plugins.guards.guards import Guards
+from agent_plugins.state.changes import (
+    ask_user,
+    begin_task,
+    clear_slot,
+    confirm_slot,
+    end_task,
+    enter_phase,
+    fail_step,
+    fill_slot,
+    finish_step,
+    hand_over,
+    need_slots,
+    plan_step,
+    skip_step,
+    start_step,
+    take_turn,
+    understand,
+    user_answered,
+)
+from agent_plugins.state.conversation_state import Phase
+from agent_plugins.state.operations import Saved
+from agent_plugins.state.session_state import Change, SessionState
+from agent_plugins.state.state_coordinator import StateCoordinator
+from agent_plugins.state.token_budget import split_budget
+
+if TYPE_CHECKING:
+    from agent_plugins.breakers.redis_circuits import RedisCircuits
+
+__all__ = [
+    "AgentLocks",
+    "BreakerRules",
+    "Change",
+    "CircuitBreaker",
+    "CircuitOpenError",
+    "Finding",
+    "GuardRules",
+    "Guards",
+    "Invocation",
+    "LockNotFreeError",
+    "LoopKind",
+    "Phase",
+    "RedisCircuits",
+    "Refusal",
+    "Saved",
+    "SessionState",
+    "SharedCircuits",
+    "StateCoordinator",
+    "StatusFile",
+    "Tool",
+    "ToolRegistry",
+    "ask_user",
+    "begin_task",
+    "clear_slot",
+    "confirm_slot",
+    "end_task",
+    "enter_phase",
+    "fail_step",
+    "fill_slot",
+    "finish_step",
+    "hand_over",
+    "need_slots",
+    "plan_step",
+    "skip_step",
+    "split_budget",
+    "start_step",
+    "take_turn",
+    "understand",
+    "user_answered",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "RedisCircuits":  # needs the package redis
+        from agent_plugins.breakers.redis_circuits import RedisCircuits
+
+        return RedisCircuits
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

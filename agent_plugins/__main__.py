@@ -1,4 +1,4 @@
-"""Look at the tools of running agents: ``python -m agent_plugins status --help``."""
+"""Show the tools of running agents: ``python -m agent_plugins status --help``."""
 
 import argparse
 import json
@@ -11,12 +11,12 @@ from agent_plugins.breakers.status_page import process_page, shared_page
 from mcp_memory_server import ConfigurationError, MemoryServerError
 
 _EPILOG = """\
-what is shown comes from running processes:
-  --file PATH   a process that runs `with StatusFile(PATH, registry.status):` writes every tool there, with schema,
-                health, circuit, counters and the calls under way. It says how old it is: a process that was killed
-                leaves its last words behind. Name several files to see several processes.
-  --redis URL   workers that share circuits (`RedisCircuits(URL)`) tell each other there what is open; counters are
-                those of each process, and are not in it.
+the status is read from running processes:
+  --file PATH   a process that runs `with StatusFile(PATH, registry.status):` writes every tool to that file, with
+                schema, health, circuit, counters and the running calls. The age of the file is shown: a process that
+                was killed leaves its last status behind. Name several files to see several processes.
+  --redis URL   workers that share circuits (`RedisCircuits(URL)`) store there which are open. Counters belong to each
+                process and are not stored there.
 
 examples:
   python -m agent_plugins status --file /run/agents/1.json
@@ -25,13 +25,13 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command, and return the exit code: 0, 1 if it could not be looked up, 2 if it was typed wrongly."""
-    parser = argparse.ArgumentParser(prog="python -m agent_plugins", description="Look at the tools of running agents.")
+    """Run the command and return the exit code: 0, 1 if nothing could be read, 2 for wrong arguments."""
+    parser = argparse.ArgumentParser(prog="python -m agent_plugins", description="Show the tools of running agents.")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     status = commands.add_parser(
         "status",
-        help="show tools, their health and circuits, and the calls under way",
-        description="Show tools, their health and circuits, and the calls under way.",
+        help="show tools, their health and circuits, and the running calls",
+        description="Show tools, their health and circuits, and the running calls.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

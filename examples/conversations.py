@@ -11,21 +11,21 @@ SESSION = Scope("ana", "trip to Rome")
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with open_memory(Settings(table=f"sqlite://{folder}/memory.db")) as memory:
-            await talk(memory)
+            await hold_conversation(memory)
             await share(memory)
 
 
-async def talk(memory: Memory) -> None:
+async def hold_conversation(memory: Memory) -> None:
     asked = NewTurn(Role.USER, "I prefer trains to planes. Please plan a trip to Rome.", intent="plan_trip")
     first = await memory.conversations.append(SESSION, asked, operation_id="message-1")
     again = await memory.conversations.append(SESSION, asked, operation_id="message-1")
-    print("said twice:     ", "one turn" if first.turn.id == again.turn.id else "two turns")
-    print("importance:     ", first.turn.importance, "- a stated preference makes way last")
+    print("appended twice: ", "one turn" if first.turn.id == again.turn.id else "two turns")
+    print("importance:     ", first.turn.importance, "- a stated preference is dropped last")
 
     for day in range(1, 31):
         await memory.conversations.append(SESSION, NewTurn(Role.ASSISTANT, f"Day {day}: a walk.", agent="planner"))
     loaded = await memory.conversations.load(SESSION)
-    print("at hand:        ", len(loaded.turns), "of", loaded.turn_count, "turns,", loaded.status)
+    print("loaded:         ", len(loaded.turns), "of", loaded.turn_count, "turns,", loaded.status)
 
     older = await memory.conversations.before(SESSION, loaded.cursor or "", turns=5)
     print("further back:   ", [turn.content for turn in older.turns])
@@ -36,7 +36,7 @@ async def talk(memory: Memory) -> None:
 
 
 async def share(memory: Memory) -> None:
-    """Two agents fill in one form. Whoever comes second is told, reads again, and loses nothing."""
+    """Let two agents fill in one form. The second one gets a conflict, reads again, and loses nothing."""
     version = await memory.states.write(SESSION, {"city": "Rome"}, expected_version=0)
     await memory.states.write(SESSION, {"city": "Rome", "days": 30}, expected_version=version)
     try:

@@ -1,4 +1,4 @@
-"""What happens to a fact: learned, said again, changed, guessed at, looked back on, forgotten."""
+"""The life of a fact: learned, repeated, superseded, guessed at, recalled as of a date, forgotten."""
 
 import asyncio
 import tempfile
@@ -13,13 +13,13 @@ CITY = "personal/location/city"
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with open_memory(Settings(table=f"sqlite://{folder}/memory.db")) as memory:
-            await tell(memory)
+            await follow_one_fact(memory)
 
 
-async def tell(memory: Memory) -> None:
+async def follow_one_fact(memory: Memory) -> None:
     lisbon = Statement("Ana lives in Lisbon.", topic=CITY, said_at=datetime(2026, 1, 10, tzinfo=UTC))
     print("said once:      ", (await memory.facts.learn(ANA, lisbon)).outcome)
-    print("said again:     ", (await memory.facts.learn(ANA, lisbon)).fact.support, "times")
+    print("repeated:       ", (await memory.facts.learn(ANA, lisbon)).fact.support, "times")
 
     porto = Statement("Ana lives in Porto.", topic=CITY, said_at=datetime(2026, 6, 2, tzinfo=UTC))
     moved = await memory.facts.learn(ANA, porto)

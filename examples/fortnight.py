@@ -1,7 +1,7 @@
-"""A fortnight with three users: what an agent is told at the start of each of 60 sessions, and in how many tokens.
+"""A fortnight with three users: the context that an agent loads at the start of each of 60 sessions, and its tokens.
 
-Ana changes her employer, has her address forgotten, and has a question that stays open for days. Ben moves, and nobody
-saves it: it is learned when the session is over. Chloé only wants her plants watered.
+Ana changes her employer, has her address forgotten, and has a question that stays open for days. Ben moves, and
+no agent saves it: it is learned when the session is over. Chloé only wants her plants watered.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from mcp_memory_server import Memory, NewTurn, Role, Scope, Settings, Statement, open_memory
+from mcp_memory_server import Memory, NewTurn, Role, Scope, Settings, Statement, count_tokens, open_memory
 
 DAYS, SESSIONS = 14, 60
 QUESTION = "Does the hotel in Porto allow my dog Rex in the dining room?"
@@ -29,7 +29,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Greeting:
-    """What the agent was told when a session began."""
+    """The context that the agent loaded when a session began."""
 
     number: int
     day: int
@@ -64,7 +64,7 @@ EVERYDAY = {
 
 
 async def fortnight(memory: Memory, clock: Clock) -> AsyncIterator[Greeting]:
-    """Hold the sessions one after the other, and tell what the agent is told at the start of each."""
+    """Hold the sessions one after the other, and yield the context at the start of each."""
     held = dict.fromkeys(USERS, 0)
     for number in range(SESSIONS):
         user = USERS[number % len(USERS)]
@@ -74,8 +74,8 @@ async def fortnight(memory: Memory, clock: Clock) -> AsyncIterator[Greeting]:
         await hold(memory, clock, scope, SAID[user].get(nth) or everyday(user, nth))
         await what_the_agent_does(memory, user, nth)
         held[user] += 1
-        # Time is moved by hand, so what a server does in the background is asked for by hand: nobody ends a session
-        # here, its deadline passes.
+        # The clock is moved by hand, so the background work of a server is started by hand: no session is ended here,
+        # its deadline passes.
         clock.moment += timedelta(days=DAYS) / SESSIONS
         await memory.finalizer.finish_due()
         await memory.finalizer.fold_due()
@@ -93,7 +93,7 @@ async def hold(memory: Memory, clock: Clock, scope: Scope, said: Sequence[str]) 
 
 
 async def what_the_agent_does(memory: Memory, user: str, nth: int) -> None:
-    """Some of what is said the agent saves itself, as a model does when it thinks of it."""
+    """Save some facts as the agent itself, as a model does now and then."""
     ana = Scope("ana")
     if (user, nth) == ("ana", 0):
         await memory.facts.learn(ana, Statement("Ana works at Acme.", topic="work/employer"))
@@ -105,8 +105,6 @@ async def what_the_agent_does(memory: Memory, user: str, nth: int) -> None:
 
 
 async def main() -> None:
-    from mcp_memory_server.wiring import count_tokens
-
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(table=f"sqlite://{folder}/memory.db", summarizer="none")

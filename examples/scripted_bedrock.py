@@ -1,4 +1,4 @@
-"""A client of Bedrock that says what a script tells it to, so that the Agent Squad example runs offline.
+"""A client of Bedrock that answers with the lines of a script, so that the Agent Squad example runs offline.
 
 A line is a text, a pair of a tool and its arguments, or a function of what was sent that returns either.
 """

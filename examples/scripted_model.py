@@ -1,7 +1,7 @@
-"""A model that says what a script tells it to, so that the examples run offline. Any model of Strands takes its place.
+"""A model that answers with the lines of a script, so that the examples run offline. Any Strands model can replace it.
 
 A line of the script is a text, a call of a tool, or a function that gets what the model was sent and returns either:
-so an answer can depend on what the memory put before the model.
+so an answer can depend on the prompt block.
 """
 
 import json

@@ -26,7 +26,7 @@ class ByKeyword(Classifier):
 
 
 def track(number: str) -> str:
-    """Tell where a parcel is."""
+    """Return where a parcel is."""
     raise ConnectionError(f"nobody answers for parcel {number}")
 
 

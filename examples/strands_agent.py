@@ -11,7 +11,7 @@ from mcp_memory_server import Settings
 
 def recommend(seen: Seen) -> str:
     """Answer with what the memory put before the model."""
-    return f"Then you may like Piranesi, because you told me {seen.line('reading')!r}."
+    return f"Then you may like Piranesi, because you prefer {seen.line('reading')!r}."
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from scripted_model import ScriptedModel, Seen, call
 from strands import Agent, ToolContext, tool
 from strands.multiagent import GraphBuilder
 
-from agent_plugins.state.changes import fill_slot, need_slots
+from agent_plugins import fill_slot, need_slots
 from agent_plugins.strands import MemoryPlugin, for_user
 from mcp_memory_server import Settings
 

@@ -9,9 +9,7 @@ from scripted_model import Call, ScriptedModel, Seen, call
 from strands import Agent, ToolContext, tool
 from strands.multiagent import Swarm
 
-from agent_plugins.breakers.circuits import BreakerRules
-from agent_plugins.breakers.tool_registry import Tool
-from agent_plugins.state.changes import fill_slot
+from agent_plugins import BreakerRules, Tool, fill_slot
 from agent_plugins.strands import MemoryPlugin, for_user
 from mcp_memory_server import Settings
 
@@ -57,7 +55,12 @@ def run(plugin: MemoryPlugin) -> None:
     print("ana:  I look for Dune. My favourite author is Frank Herbert.")
     swarm("I look for Dune. My favourite author is Frank Herbert.", invocation_state=for_user("ana", "chat-1"))
     refusal = json.loads(models["search"].seen[4].text.splitlines()[0])
-    print("      search is", plugin.status()["tools"]["search"]["health"], "- the model was told:", refusal["advice"])
+    print(
+        "      search is",
+        plugin.status()["tools"]["search"]["health"],
+        "- its advice:",
+        refusal["advice"],
+    )
     print("      the orders agent knows:", models["orders"].seen[0].line("confirmed"))
     print(
         "      the recommendations agent knows:",
@@ -75,7 +78,7 @@ def run(plugin: MemoryPlugin) -> None:
         models["search"].seen[-1].line("Emma:"),
     )
     everything = str([seen.messages for seen in models["search"].seen[sent_for_ana:]])
-    print("      ben's agents were told about Ana's author:", "Herbert" in everything)
+    print("      Ana's author is in the prompts of ben's agents:", "Herbert" in everything)
 
 
 def bookshop(plugin: MemoryPlugin, catalogue: Catalogue) -> tuple[Swarm, dict[str, ScriptedModel]]:

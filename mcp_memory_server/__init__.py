@@ -4,18 +4,21 @@ async with open_memory() as memory:
     me = Scope("ana")
     await memory.facts.learn(me, Statement("Ana lives in Lisbon.", topic="personal/location/city"))
     found = await memory.recall.search(me, "Where does Ana live?")
+
+These names are the public API: functions, inputs, errors, and the values that programs pass on. Types that are only
+returned need no import; `docs/api.md` describes them too.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.domain.context.page import ContextPage
-from mcp_memory_server.domain.facts.fact import Fact, Outcome, Permanence, Source, Statement
-from mcp_memory_server.domain.facts.notes import Note, NoteKind
-from mcp_memory_server.domain.facts.preferences import Preference, PreferenceChange, SetBy
+from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Statement
+from mcp_memory_server.domain.facts.notes import NoteKind
+from mcp_memory_server.domain.facts.preferences import SetBy
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
-from mcp_memory_server.domain.recall.answers import Recalled, Recollection
+from mcp_memory_server.domain.recall.answers import Recollection
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.errors import (
     ConfigurationError,
@@ -27,9 +30,12 @@ from mcp_memory_server.errors import (
     UnavailableError,
 )
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.ports.metric_catalogue import METRICS
+from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.version import __version__
 from mcp_memory_server.wiring import count_tokens, open_memory
+from mcp_memory_server.wiring.metrics import open_metrics
 
 if TYPE_CHECKING:
     from mcp_memory_server.domain.conversations.tool_log import ToolStatus
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MEMORY_TOOLS",
+    "METRICS",
     "ConfigurationError",
     "ConflictError",
     "ContextPage",
@@ -46,15 +53,11 @@ __all__ = [
     "Memory",
     "MemoryServerError",
     "MemoryTool",
+    "Metrics",
     "NewTurn",
     "NotFoundError",
-    "Note",
     "NoteKind",
-    "Outcome",
     "Permanence",
-    "Preference",
-    "PreferenceChange",
-    "Recalled",
     "Recollection",
     "Role",
     "Scope",
@@ -71,6 +74,7 @@ __all__ = [
     "count_tokens",
     "error_reply",
     "open_memory",
+    "open_metrics",
 ]
 
 
@@ -80,7 +84,7 @@ _LOADED_WHEN_USED = {
     "ToolStatus": "mcp_memory_server.domain.conversations.tool_log",
     "error_reply": "mcp_memory_server.tools",
 }
-"""A client that only remembers should not wait for these to load."""
+"""Loaded on first use, to keep the import fast for programs that do not need them."""
 
 
 def __getattr__(name: str) -> object:

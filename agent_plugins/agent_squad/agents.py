@@ -6,15 +6,15 @@ from typing import Any
 from agent_squad.agents import Agent, AgentOptions
 from agent_squad.types import ConversationMessage
 
-from agent_plugins.agent_squad.current import Current, working, working_through
+from agent_plugins.agent_squad.current_agent import CurrentAgent, as_current, stream_as_current
 from agent_plugins.memory.agent_sessions import AgentSessions
 from mcp_memory_server import Scope
 
 
 class MemoryAgent(Agent):
-    """Wraps an agent: what is known about the user, and what the agents share, stands after what the user said.
+    """Wraps an agent and appends the prompt block to the message of the user.
 
-    Agent Squad saves what the user said without it, so it is in no history. The wrapped agent is ``wrapped``.
+    Agent Squad saves the message without the block, so it is in no history. The wrapped agent is ``wrapped``.
     """
 
     def __init__(self, wrapped: Agent, sessions: AgentSessions) -> None:
@@ -43,11 +43,11 @@ class MemoryAgent(Agent):
         chat_history: list[ConversationMessage],
         additional_params: dict[str, Any] | None = None,
     ) -> Any:
-        """Let the wrapped agent answer, told what is known."""
+        """Let the wrapped agent answer the message with the prompt block."""
         session = self._sessions.of(Scope(user_id, session_id))
-        earlier = None if chat_history else await session.earlier()
-        told = f"{input_text}\n\n{await session.context(self.id, earlier)}"
-        now = Current(session, self.id)
-        with working(now):
-            answer = await self.wrapped.process_request(told, user_id, session_id, chat_history, additional_params)
-        return working_through(now, answer) if isinstance(answer, AsyncIterable) else answer
+        earlier = None if chat_history else await session.load_history()
+        prompt = f"{input_text}\n\n{await session.context(self.id, earlier)}"
+        now = CurrentAgent(session, self.id)
+        with as_current(now):
+            answer = await self.wrapped.process_request(prompt, user_id, session_id, chat_history, additional_params)
+        return stream_as_current(now, answer) if isinstance(answer, AsyncIterable) else answer

@@ -1,4 +1,4 @@
-"""A message of Agent Squad as a turn of a conversation, and back, whatever it is made of."""
+"""Conversion of an Agent Squad message, of any provider, to a turn and back."""
 
 import base64
 import json
@@ -12,42 +12,42 @@ from agent_squad.types import ConversationMessage, ParticipantRole
 from mcp_memory_server import NewTurn, Role, Turn
 
 LARGEST_DETAIL_BYTES = 60 * 1024
-"""What is larger is kept as the content of the turn itself, which may be much larger."""
+"""Larger blocks are stored as the content of the turn, which may be much larger."""
 _BYTES = "__bytes__"
 _NO_TEXT = "[no text]"
 
 
 @dataclass(frozen=True)
-class Said:
-    """Who said what. Blocks are as the provider of the model has them."""
+class ChatMessage:
+    """A message: its role, and its blocks in the format of the model provider."""
 
     role: str
     blocks: tuple[Any, ...]
 
     def to_message(self) -> ConversationMessage:
-        """Return it as Agent Squad has it."""
+        """Return the message as a type of Agent Squad."""
         return ConversationMessage(role=cast("ParticipantRole", self.role), content=list(self.blocks))
 
     def text(self) -> str:
-        """Return what is text in it."""
+        """Return the text of the message."""
         return "\n".join(text for block in self.blocks if (text := text_of(block)))
 
 
-def said_in(message: ConversationMessage) -> Said:
-    """Return what a message says."""
+def from_squad_message(message: ConversationMessage) -> ChatMessage:
+    """Return the message from the type of Agent Squad."""
     role = message.role.value if isinstance(message.role, Enum) else str(message.role)
     content: Any = message.content
     if content is None:
-        return Said(role, ())
-    return Said(role, ({"text": content},) if isinstance(content, str) else tuple(content))
+        return ChatMessage(role, ())
+    return ChatMessage(role, ({"text": content},) if isinstance(content, str) else tuple(content))
 
 
-def turn_from(said: Said, agent: str) -> NewTurn | None:
+def to_turn(said: ChatMessage, agent: str) -> NewTurn | None:
     """Return the turn, None for a message without any content."""
     if not said.blocks:
         return None
     blocks = [_plain(block) for block in said.blocks]
-    text = Said(said.role, tuple(blocks)).text()
+    text = ChatMessage(said.role, tuple(blocks)).text()
     if blocks == [{"text": text}] and text:
         return NewTurn(_role(said), text, agent=agent, speaker=_speaker(said, agent))
     details = json.dumps(blocks, ensure_ascii=False)
@@ -58,18 +58,18 @@ def turn_from(said: Said, agent: str) -> NewTurn | None:
     return NewTurn(_role(said), content, agent=agent, speaker=_speaker(said, agent), page_context=context)
 
 
-def said_by(turn: Turn) -> Said:
-    """Return what a turn says, as it was said."""
+def from_turn(turn: Turn) -> ChatMessage:
+    """Return the message that was saved as this turn."""
     role = ParticipantRole.ASSISTANT if turn.role is Role.ASSISTANT else ParticipantRole.USER
     kept = (turn.page_context or {}).get("blocks")
     if kept is None:
-        return Said(role.value, ({"text": turn.content},))
+        return ChatMessage(role.value, ({"text": turn.content},))
     blocks = json.loads(turn.content) if kept == "content" else kept
-    return Said(role.value, tuple(_restored(block) for block in blocks))
+    return ChatMessage(role.value, tuple(_restored(block) for block in blocks))
 
 
 def text_of(block: Any) -> str:
-    """Return the text of a block: what was said, or what a tool answered."""
+    """Return the text of a block: of a message, or of the answer of a tool."""
     if not isinstance(block, Mapping):
         return block if isinstance(block, str) else ""
     if isinstance(text := block.get("text"), str):
@@ -81,13 +81,13 @@ def text_of(block: Any) -> str:
     return content if isinstance(content, str) else "\n".join(filter(None, map(text_of, content)))
 
 
-def called(block: Any) -> str | None:
-    """Return the id of the call that a block makes, of Bedrock or of Anthropic; None if it makes none."""
+def tool_call_id(block: Any) -> str | None:
+    """Return the id of a tool call of Bedrock or Anthropic; None if the block is none."""
     return _id(block, "toolUse", "tool_use", "id")
 
 
-def answered(block: Any) -> str | None:
-    """Return the id of the call that a block answers, None if it answers none."""
+def tool_result_id(block: Any) -> str | None:
+    """Return the id of the call that a block answers; None if it is no answer of a tool."""
     return _id(block, "toolResult", "tool_result", "tool_use_id")
 
 
@@ -99,13 +99,13 @@ def _id(block: Any, bedrock: str, anthropic: str, name: str) -> str | None:
     return str(block.get(name)) if block.get("type") == anthropic else None
 
 
-def _role(said: Said) -> Role:
+def _role(said: ChatMessage) -> Role:
     if said.role == ParticipantRole.ASSISTANT.value:
         return Role.ASSISTANT
-    return Role.TOOL if any(answered(block) for block in said.blocks) else Role.USER
+    return Role.TOOL if any(tool_result_id(block) for block in said.blocks) else Role.USER
 
 
-def _speaker(said: Said, agent: str) -> str | None:
+def _speaker(said: ChatMessage, agent: str) -> str | None:
     return agent if said.role == ParticipantRole.ASSISTANT.value else None
 
 
@@ -116,7 +116,7 @@ def _plain(value: Any) -> Any:
         case Mapping():
             return {str(name): _plain(inner) for name, inner in value.items()}
         case str():
-            return value.encode(errors="replace").decode()  # no engine can store half of a surrogate pair
+            return value.encode(errors="replace").decode()  # no engine can store an unpaired surrogate
         case int() | float() | bool() | None:
             return value
         case Sequence():

@@ -22,9 +22,9 @@ from mcp_memory_server import Scope
 
 
 class MemorySquad(AgentSquad):
-    """Tells every agent what is known about the user, keeps every message, and notes who was chosen and why.
+    """Gives every agent the memory of the user, saves every message, and sets which agent was chosen in the state.
 
-    Agents that are added get a memory, whatever their class. Chats are kept in the same table, unless another storage
+    Agents of any class get a memory when they are added. Chats are stored in the same table, unless another storage
     is given. The user and the session are those of ``route_request``.
     """
 
@@ -39,7 +39,7 @@ class MemorySquad(AgentSquad):
         default_agent: Agent | None = None,
         **more: Any,
     ) -> None:
-        """Make a squad; what is not named here is as AgentSquad has it."""
+        """Create a squad. All other arguments are those of AgentSquad."""
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
         self._task_seconds = task_seconds
@@ -52,15 +52,15 @@ class MemorySquad(AgentSquad):
         super().add_agent(self.remembering(agent))
 
     def set_default_agent(self, agent: Agent) -> None:
-        """Let this agent answer when none is chosen."""
+        """Set the agent that answers when none is chosen."""
         super().set_default_agent(self.remembering(agent))
 
     def remembering(self, agent: Agent) -> Agent:
-        """Return the agent with a memory: for members of a team, which are not added to the squad itself."""
+        """Return the agent with a memory, for members of a team, which are not added to the squad itself."""
         return agent if isinstance(agent, MemoryAgent) else MemoryAgent(agent, self._sessions)
 
     def coordinator(self, user_id: str, session_id: str) -> StateCoordinator:
-        """Return what the agents of a session share."""
+        """Return the shared state of a session."""
         return self._session(user_id, session_id).coordinator
 
     def locks(self, user_id: str, session_id: str) -> AgentLocks:
@@ -68,11 +68,11 @@ class MemorySquad(AgentSquad):
         return self._session(user_id, session_id).locks
 
     def close(self) -> None:
-        """Close the memory, also for others with the same settings. Without this call, that is done at exit."""
+        """Close the memory, also for other plugins with the same settings. By default that happens at exit."""
         self._sessions.close()
 
     async def classify_request(self, user_input: str, user_id: str, session_id: str) -> ClassifierResult:
-        """Choose an agent, and note which one it is, or that the user has to say more."""
+        """Choose an agent and set it in the shared state, or the question that the user must answer first."""
         session = self._session(user_id, session_id)
         await session.turn_begins(" ".join(user_input.split())[:200], seconds=self._task_seconds)
         chosen = await super().classify_request(user_input, user_id, session_id)

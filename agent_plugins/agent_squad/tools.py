@@ -1,7 +1,7 @@
-"""Tools of Agent Squad behind breakers, and the memory as tools.
+"""Tools of Agent Squad with circuit breakers, and the memory as tools.
 
-Agent Squad lets an exception of a tool end the whole request, and tells nobody. Here it becomes an answer that the
-model can act on, and counts.
+In Agent Squad an exception of a tool ends the whole request. Here it is counted, and becomes an answer that the model
+can act on.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from agent_squad.utils import AgentTool, AgentToolCallbacks, AgentTools
 
-from agent_plugins.agent_squad.current import Current, current
+from agent_plugins.agent_squad.current_agent import CurrentAgent, current
 from agent_plugins.breakers.daemon_threads import DaemonThreads
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
@@ -26,13 +26,13 @@ from mcp_memory_server import MemoryTool, ToolStatus
 
 TOOL_SECONDS = 60.0
 _FAILED_ON_MCP = "Tool error:"
-"""How Agent Squad's provider of MCP tools begins the answer of one that failed."""
+"""How the answer of a failed tool begins in the MCP tool provider of Agent Squad."""
 
 _threads = DaemonThreads()
 
 
 class GuardedTools(AgentTools):
-    """Tools that are refused while they are broken, given a time, watched for circles, and logged.
+    """Tools with circuit breakers, timeouts, guards against loops, and a log.
 
     BedrockLLMAgentOptions(…, tool_config={"tool": GuardedTools([AgentTool(…)])})
     """
@@ -45,7 +45,7 @@ class GuardedTools(AgentTools):
         registry: ToolRegistry | None = None,
         tool_seconds: float | None = TOOL_SECONDS,
     ) -> None:
-        """Guard tools, or those of a provider; ``registry`` knows their limits, fallbacks and alternatives."""
+        """Wrap tools, or those of a provider; ``registry`` has their timeouts, fallbacks and alternatives."""
         provider = tools if isinstance(tools, AgentTools) else AgentTools(list(tools))
         super().__init__(provider.tools, callbacks or provider.callbacks)
         self.registry = registry or ToolRegistry()
@@ -54,23 +54,23 @@ class GuardedTools(AgentTools):
     async def _process_tool(self, tool_name: str, input_data: dict[str, Any]) -> Any:
         found = self._named(tool_name)
         if found is None:
-            return _told({"error": "unknown_tool", "tool": tool_name, "tools": [tool.name for tool in self.tools]})
+            return _as_json({"error": "unknown_tool", "tool": tool_name, "tools": [tool.name for tool in self.tools]})
         now = current()
         finding = None if now is None else now.session.guards.tool_called(now.agent, tool_name, input_data)
         if finding is not None and finding.stop:
-            return _told({"error": finding.kind.value, "advice": finding.message})
+            return _as_json({"error": finding.kind.value, "advice": finding.message})
         begun = await self._begin(found, now)
         note = None
         if isinstance(begun, Refusal):
             instead = None if begun.fallback is None else self._named(begun.fallback)
             allowed = None if instead is None else await self._begin(instead, now)
             if instead is None or not isinstance(allowed, Invocation):
-                return _told(begun.to_dict())
+                return _as_json(begun.to_dict())
             note = f"{tool_name} is not available ({begun.reason}); this is the answer of {instead.name}."
             found, begun = instead, allowed
-        return _noted(await self._called(found, input_data, begun, now), note, finding)
+        return _with_notes(await self._called(found, input_data, begun, now), note, finding)
 
-    async def _begin(self, tool: AgentTool, now: Current | None) -> Invocation | Refusal:
+    async def _begin(self, tool: AgentTool, now: CurrentAgent | None) -> Invocation | Refusal:
         known = self.registry.tool(tool.name)
         if not known.schema:
             schema = {"type": "object", "properties": tool.properties, "required": tool.required}
@@ -87,7 +87,9 @@ class GuardedTools(AgentTools):
         limit = self._tool_seconds if known.timeout is None else known.timeout
         return await self.registry.begin_async(tool.name, timeout=limit, agent=None if now is None else now.agent)
 
-    async def _called(self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation, now: Current | None) -> Any:
+    async def _called(
+        self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation, now: CurrentAgent | None
+    ) -> Any:
         call, started = uuid4().hex, time.monotonic()
         if now is not None:
             await now.session.tool_begins(call, tool.name, inputs, now.agent)
@@ -103,7 +105,7 @@ class GuardedTools(AgentTools):
             inspect.signature(function).bind(**inputs)
         except TypeError as error:
             begun.abandoned()  # the model called it wrongly, which says nothing about the tool
-            return _told({"error": "invalid_request", "tool": tool.name, "reason": str(error)})
+            return _as_json({"error": "invalid_request", "tool": tool.name, "reason": str(error)})
         try:
             async with asyncio.timeout(begun.timeout):
                 answer = await _run(function, inputs)
@@ -124,14 +126,16 @@ class GuardedTools(AgentTools):
 
     async def _failure(self, tool: str, inputs: dict[str, Any], error: Exception, kind: str, reason: str) -> str:
         await self.callbacks.on_tool_error(tool, inputs, error)
-        return _told({"error": kind, "tool": tool, "reason": reason, "advice": "Go on without it, or tell the user."})
+        return _as_json(
+            {"error": kind, "tool": tool, "reason": reason, "advice": "Go on without it, or tell the user."}
+        )
 
     def _named(self, name: str) -> AgentTool | None:
         return next((tool for tool in self.tools if tool.name == name), None)
 
 
 def memory_tools() -> list[AgentTool]:
-    """Return the five memory tools, for agents that a MemorySquad has; whose memory it is, no model can say."""
+    """Return the five memory tools, for agents of a MemorySquad. The user comes from the squad, not from the model."""
     return [_agent_tool(tool) for tool in AGENT_TOOLS]
 
 
@@ -139,18 +143,20 @@ def _agent_tool(tool: MemoryTool) -> AgentTool:
     async def answer(**arguments: Any) -> str:
         now = current()
         if now is None:
-            return _told({"error": "invalid_request", "message": "this agent has no memory: add it to a MemorySquad"})
-        return _told(await now.session.memory.use(tool, now.session.scope, arguments))
+            return _as_json(
+                {"error": "invalid_request", "message": "this agent has no memory: add it to a MemorySquad"}
+            )
+        return _as_json(await now.session.memory.use(tool, now.session.scope, arguments))
 
     schema = tool.input_schema
     required = schema.get("required", [])
     made = AgentTool(tool.name, tool.description, schema["properties"], required, answer)
-    made.required = required  # without any, Agent Squad takes all of them for required
+    made.required = required  # Agent Squad takes an empty list for "all are required"
     return made
 
 
 async def _run(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
-    """Call the function; one that is not async gets a thread, so that it can neither hold up the loop nor its end."""
+    """Call the function; a synchronous one runs in a daemon thread, so that it cannot block the loop or its closing."""
     if inspect.iscoroutinefunction(function):
         return await function(**inputs)
     context = contextvars.copy_context()
@@ -165,10 +171,10 @@ def _status(begun: Invocation) -> ToolStatus:
     return ToolStatus.ERROR if begun.outcome is Outcome.FAILED else ToolStatus.OK
 
 
-def _noted(answer: Any, note: str | None, finding: Finding | None) -> Any:
+def _with_notes(answer: Any, note: str | None, finding: Finding | None) -> Any:
     notes = [text for text in (note, None if finding is None else finding.message) if text]
-    return "\n".join([answer if isinstance(answer, str) else _told(answer), *notes]) if notes else answer
+    return "\n".join([answer if isinstance(answer, str) else _as_json(answer), *notes]) if notes else answer
 
 
-def _told(reply: Any) -> str:
+def _as_json(reply: Any) -> str:
     return json.dumps(reply, ensure_ascii=False, default=str)

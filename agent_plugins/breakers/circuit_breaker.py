@@ -1,7 +1,7 @@
-"""A circuit breaker for one tool: after failures in a row it is left alone, then tried with a single call.
+"""A circuit breaker for one tool: it opens after failures in a row, and later allows a single call as a probe.
 
 breaker = CircuitBreaker("search")
-with breaker.ask():          # raises CircuitOpenError while the tool is left alone
+with breaker.ask():          # raises CircuitOpenError while the circuit is open
     result = search(query)   # an exception is a failure, a cancellation is neither
 """
 
@@ -21,16 +21,16 @@ from agent_plugins.breakers.circuits import (
 from agent_plugins.breakers.permits import Counts, Permit
 from mcp_memory_server import UnavailableError
 
-LOOK_AGAIN_SECONDS = 1.0
-"""While another worker probes, so often it is asked whether that came to an end nobody told of."""
+REFRESH_SECONDS = 1.0
+"""How often the shared state is read again while another worker probes: its report may have been lost."""
 
 
 class CircuitBreaker:
-    """Closed, open after a threshold of failures in a row, half-open after a rest: then one call at a time probes.
+    """Closed; open after ``threshold`` failures in a row; half-open after ``rest`` seconds: then one call probes.
 
-    Safe to use from any number of threads and event loops: nothing here waits, but for a moment where workers share the
-    circuit, and then only when a probe is due. A probe that is abandoned frees its slot at once, one that hangs when
-    its time is over. The result of a call that began before the circuit last changed is counted, and changes nothing.
+    Safe to use from any number of threads and event loops. Nothing here blocks, except for a fraction of a second when
+    workers share the circuit and a probe is due. An abandoned probe frees its slot at once, a hanging one when its
+    timeout is over. The result of a call that began before the circuit last changed is counted, but changes nothing.
     """
 
     def __init__(
@@ -47,16 +47,16 @@ class CircuitBreaker:
         self._shared = shared
         self._lock = Lock()
         self._state = CircuitState.CLOSED
-        self._era = 0  # raised whenever the circuit changes, so that results from before are recognised
-        self._row = 0
-        self._until = 0.0  # of the rest while open, of the probe's time while half-open
+        self._epoch = 0  # raised whenever the circuit changes, so that older results are recognised
+        self._failures_in_a_row = 0
+        self._until = 0.0  # end of the rest while open, of the probe's timeout while half-open
         self._probing = False
         self._counts = Counts()
         if shared is not None:
             shared.follow(name, self.adopt)
 
     def ask(self) -> Permit:
-        """Return a permit that says whether the tool may be called; whoever got one says how the call went."""
+        """Return a permit that says whether the tool may be called. The caller reports to it how the call went."""
         with self._lock:
             now = self._monotonic()
             if self._state is CircuitState.CLOSED:
@@ -64,13 +64,13 @@ class CircuitBreaker:
             if now < self._until:
                 return self._refused(self._until - now)
             self._begin_probe(now)
-            era = self._era
+            epoch = self._epoch
             if self._shared is None:
                 return self._allowed(now, is_probe=True)
-        return self._claim(self._shared, era, now)
+        return self._claim(self._shared, epoch, now)
 
     async def ask_async(self) -> Permit:
-        """Ask without ever holding the event loop up, also where workers share the circuit and a probe is due."""
+        """Do as ``ask`` does, but never block the event loop, not even when a shared circuit is due for a probe."""
         if self._shared is None or not self._probe_is_due():
             return self.ask()
         asking = asyncio.get_running_loop().run_in_executor(None, self.ask)
@@ -81,7 +81,7 @@ class CircuitBreaker:
             raise
 
     def status(self) -> CircuitStatus:
-        """Return how the circuit stands, and what was counted."""
+        """Return the state of the circuit and its counters."""
         with self._lock:
             counts = self._counts
             waiting = self._state is not CircuitState.CLOSED
@@ -89,7 +89,7 @@ class CircuitBreaker:
                 name=self.name,
                 state=self._state,
                 health=self._health(),
-                failures_in_a_row=self._row,
+                failures_in_a_row=self._failures_in_a_row,
                 threshold=self.rules.threshold,
                 retry_after=max(self._until - self._monotonic(), 0.0) if waiting else 0.0,
                 calls=counts.calls,
@@ -103,16 +103,16 @@ class CircuitBreaker:
             )
 
     def adopt(self, view: SharedView) -> None:
-        """Take over how the circuit stands for all workers."""
+        """Take over the state that the circuit has for all workers."""
         with self._lock:
             self._adopt(view, self._monotonic())
 
     def finish(self, permit: Permit, *, failed: bool, timeout: bool) -> None:
-        """Count how a call went, and change the circuit if that is due. Permits call this, once each."""
+        """Count the result of a call, and change the circuit if needed. Each permit calls this once."""
         with self._lock:
             now = self._monotonic()
             self._counts.count(now - permit.started, failed=failed, timeout=timeout)
-            if permit.era != self._era:
+            if permit.epoch != self._epoch:
                 return
             if not failed:
                 self._succeeded(permit)
@@ -120,10 +120,10 @@ class CircuitBreaker:
                 self._failed(permit, now)
 
     def abandon(self, permit: Permit) -> None:
-        """Free what the permit holds: the call was cancelled, which says nothing about the tool."""
+        """Free the slot of a cancelled call. A cancellation says nothing about the tool."""
         with self._lock:
             self._counts.abandoned += 1
-            if permit.is_probe and permit.era == self._era:
+            if permit.is_probe and permit.epoch == self._epoch:
                 self._probing, self._until = False, self._monotonic()
                 if self._shared is not None and permit.token is not None:
                     self._shared.probe_abandoned(self.name, permit.token)
@@ -132,32 +132,32 @@ class CircuitBreaker:
         with self._lock:
             return self._state is not CircuitState.CLOSED and self._monotonic() >= self._until
 
-    def _claim(self, shared: SharedCircuits, era: int, now: float) -> Permit:
-        """Ask the other workers. Nobody else of this one does meanwhile: the slot is taken."""
+    def _claim(self, shared: SharedCircuits, epoch: int, now: float) -> Permit:
+        """Ask for the right to probe among all workers. Other calls of this worker are refused meanwhile."""
         try:
             claim = shared.claim(self.name, self.rules.probe_timeout)
         except UnavailableError:
-            claim = None  # each worker for itself: better ten probes than a tool that nobody tries again
+            claim = None  # each worker for itself: ten probes are better than none
         with self._lock:
             token = claim.token if claim else None
-            if self._era == era and (claim is None or token is not None):
+            if self._epoch == epoch and (claim is None or token is not None):
                 return self._allowed(now, is_probe=True, token=token)
-            if self._era == era and claim is not None:
+            if self._epoch == epoch and claim is not None:
                 self._adopt(claim.view, self._monotonic())
             elif token is not None:
-                shared.probe_abandoned(self.name, token)  # something newer was told meanwhile
+                shared.probe_abandoned(self.name, token)  # the circuit changed meanwhile
             if self._state is CircuitState.CLOSED:
                 return self._allowed(now)
             return self._refused(max(self._until - self._monotonic(), 0.0))
 
     def _allowed(self, now: float, *, is_probe: bool = False, token: int | None = None) -> Permit:
         self._counts.calls += 1
-        return Permit(self, self._era, now, is_probe=is_probe, token=token)
+        return Permit(self, self._epoch, now, is_probe=is_probe, token=token)
 
     def _refused(self, retry_after: float) -> Permit:
         self._counts.refused += 1
         reason = "it is being tried by another call" if self._state is CircuitState.HALF_OPEN else "it failed too often"
-        return Permit(self, self._era, 0.0, retry_after=retry_after, reason=reason)
+        return Permit(self, self._epoch, 0.0, retry_after=retry_after, reason=reason)
 
     def _begin_probe(self, now: float) -> None:
         self._counts.hung_probes += self._probing
@@ -165,20 +165,20 @@ class CircuitBreaker:
         self._probing = True
 
     def _succeeded(self, permit: Permit) -> None:
-        self._row = 0
+        self._failures_in_a_row = 0
         if permit.is_probe:
             self._change(CircuitState.CLOSED)
             if self._shared is not None and permit.token is not None:
                 self._shared.probe_succeeded(self.name, permit.token)
 
     def _failed(self, permit: Permit, now: float) -> None:
-        self._row += 1
+        self._failures_in_a_row += 1
         rest = self.rules.rest
         if permit.is_probe:
             self._change(CircuitState.OPEN, now + rest)
             if self._shared is not None and permit.token is not None:
                 self._shared.probe_failed(self.name, permit.token, rest)
-        elif self._row >= self.rules.threshold:
+        elif self._failures_in_a_row >= self.rules.threshold:
             self._change(CircuitState.OPEN, now + rest)
             if self._shared is not None:
                 self._shared.opened(self.name, rest)
@@ -186,21 +186,21 @@ class CircuitBreaker:
     def _adopt(self, view: SharedView, now: float) -> None:
         if view.state is CircuitState.CLOSED:
             if self._state is not CircuitState.CLOSED:
-                self._row = 0
+                self._failures_in_a_row = 0
                 self._change(CircuitState.CLOSED)
             return
         remaining = view.remaining
         if view.state is CircuitState.HALF_OPEN:
-            remaining = min(remaining, LOOK_AGAIN_SECONDS)
+            remaining = min(remaining, REFRESH_SECONDS)
         self._change(CircuitState.OPEN, now + remaining)
 
     def _change(self, state: CircuitState, until: float = 0.0) -> None:
         if state is CircuitState.OPEN and self._state is CircuitState.CLOSED:
             self._counts.opened += 1
         self._state, self._until, self._probing = state, until, False
-        self._era += 1
+        self._epoch += 1
 
     def _health(self) -> Health:
         if self._state is not CircuitState.CLOSED:
             return Health.UNAVAILABLE
-        return Health.DEGRADED if 2 * self._row >= self.rules.threshold else Health.HEALTHY
+        return Health.DEGRADED if 2 * self._failures_in_a_row >= self.rules.threshold else Health.HEALTHY

@@ -1,4 +1,4 @@
-"""Circuits: what is told about one, and what workers tell each other."""
+"""Circuits: their rules and status, and the port through which workers share them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ PROBE_SECONDS = 30.0
 
 
 class CircuitState(StrEnum):
-    """Whether calls get through: all of them, none, or one that tries."""
+    """Whether calls are allowed: all of them, none, or a single probe."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -21,7 +21,7 @@ class CircuitState(StrEnum):
 
 
 class Health(StrEnum):
-    """How a tool is doing: degraded from half of the failures on that would open its circuit."""
+    """How well a tool works. It is degraded once half of the failures that open its circuit have occurred."""
 
     HEALTHY = "healthy"
     DEGRADED = "degraded"
@@ -29,7 +29,7 @@ class Health(StrEnum):
 
 
 class CircuitOpenError(UnavailableError):
-    """The tool is not called now. ``retry_after`` seconds from now it may be."""
+    """The circuit of the tool is open. It may be called again in ``retry_after`` seconds."""
 
     def __init__(self, message: str, retry_after: float) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class CircuitOpenError(UnavailableError):
 
 @dataclass(frozen=True)
 class BreakerRules:
-    """When a circuit opens, for how many seconds it rests, and after how many a probe that hangs frees its slot."""
+    """After how many failures in a row a circuit opens, for how many seconds, and how long a probe may take."""
 
     threshold: int = THRESHOLD
     rest: float = REST_SECONDS
@@ -54,7 +54,7 @@ class BreakerRules:
 
 @dataclass(frozen=True)
 class CircuitStatus:
-    """How a circuit stands. Times are in seconds; ``failures_in_a_row`` end with the next success."""
+    """The status of a circuit. Times are in seconds; ``failures_in_a_row`` is 0 again after a success."""
 
     name: str
     state: CircuitState
@@ -72,13 +72,13 @@ class CircuitStatus:
     average_latency: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the status as plain data."""
         return {**vars(self), "state": self.state.value, "health": self.health.value}
 
 
 @dataclass(frozen=True)
 class SharedView:
-    """How a circuit stands for all workers; ``remaining`` seconds until it may be tried."""
+    """The state of a circuit for all workers; a probe may begin in ``remaining`` seconds."""
 
     state: CircuitState
     remaining: float = 0.0
@@ -86,43 +86,43 @@ class SharedView:
 
 @dataclass(frozen=True)
 class Claim:
-    """The answer to a worker that wants to probe: it may, if there is a token; otherwise the view says why not."""
+    """The answer to a worker that wants to probe: a token if it may, otherwise the view says why not."""
 
     token: int | None
     view: SharedView
 
 
 class SharedCircuits(Protocol):
-    """Circuits that several workers share. What is shared is what opened, what closed, and whose turn it is to probe.
+    """Circuits that several workers share: which are open, which are closed, and which worker may probe.
 
-    Only ``claim`` waits for an answer, for a moment; the others return at once and are carried out in order. When the
-    others cannot be reached, ``claim`` raises UnavailableError, and the rest does nothing: then each worker decides
-    for itself.
+    Only ``claim`` waits for a reply, for a fraction of a second; the other methods return at once and are carried out
+    in order. When the shared store cannot be reached, ``claim`` raises UnavailableError and the other methods do
+    nothing: then each worker decides for itself.
     """
 
     def follow(self, name: str, adopt: Callable[[SharedView], None]) -> None:
-        """Call ``adopt``, from any thread, with how the circuit stands now and whenever another worker changes it.
+        """Call ``adopt``, from any thread, with the current state and whenever another worker changes it.
 
-        It is a method, and held weakly: following does not keep a breaker alive.
+        ``adopt`` is a bound method and is referenced weakly: following does not keep a breaker alive.
         """
         ...
 
     def claim(self, name: str, lease: float) -> Claim:
-        """Ask to be the one that probes, for so many seconds. At most one worker is, at any time."""
+        """Ask for the right to probe, for ``lease`` seconds. At most one worker has it at any time."""
         ...
 
     def opened(self, name: str, rest: float) -> None:
-        """Tell that too many calls failed."""
+        """Report that too many calls failed."""
         ...
 
     def probe_succeeded(self, name: str, token: int) -> None:
-        """Tell that the circuit is closed, unless the token's lease ran out and somebody else probes."""
+        """Close the circuit, unless the lease of the token ran out and another worker probes."""
         ...
 
     def probe_failed(self, name: str, token: int, rest: float) -> None:
-        """Tell that the circuit rests again, unless the token's lease ran out and somebody else probes."""
+        """Open the circuit again, unless the lease of the token ran out and another worker probes."""
         ...
 
     def probe_abandoned(self, name: str, token: int) -> None:
-        """Tell that the probe came to nothing: another one may begin at once."""
+        """Report that the probe was cancelled: another one may begin at once."""
         ...

@@ -1,4 +1,4 @@
-"""Threads that nobody waits for: a call that hangs keeps its thread, and nothing else."""
+"""Daemon threads for calls that may hang: such a call occupies its thread, and delays nothing else."""
 
 import threading
 from collections.abc import Callable
@@ -12,8 +12,8 @@ R = TypeVar("R")
 class DaemonThreads(ThreadPoolExecutor):
     """Runs each call in a daemon thread of its own.
 
-    An event loop waits for its executor when it is closed, and so does the interpreter when it exits: one tool that
-    hangs would hold up the agent that has long answered. Nobody waits for these.
+    An event loop waits for its executor when it is closed, and so does the interpreter when it exits: a tool that
+    hangs would delay an agent that has already answered. Neither waits for these threads.
     """
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
@@ -25,11 +25,11 @@ class DaemonThreads(ThreadPoolExecutor):
                 return
             try:
                 future.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to whoever awaits the future
+            except BaseException as error:  # noqa: BLE001 - raised again where the future is awaited
                 future.set_exception(error)
 
         threading.Thread(target=call, name="memory-plugin-call", daemon=True).start()
         return future
 
     def shutdown(self, wait: bool = True, **_: Any) -> None:  # noqa: FBT001, FBT002 - as the executor has it
-        """Do nothing: what still runs is left alone."""
+        """Do nothing: running calls are neither awaited nor stopped."""

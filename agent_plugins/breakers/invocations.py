@@ -1,4 +1,4 @@
-"""Invocations: calls of tools that are under way, and what became of the last ones."""
+"""Invocations: the running calls of tools, and the results of the last ones."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from uuid import uuid4
 
 from agent_plugins.breakers.permits import Permit
 
-REMEMBERED = 100
-"""So many calls that have ended can still be looked up."""
+MAX_ENDED = 100
+"""How many ended calls can still be looked up."""
 
 
 class Outcome(StrEnum):
-    """What became of a call."""
+    """The result of a call."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -26,14 +26,14 @@ class Outcome(StrEnum):
 
 @dataclass
 class Invocation:
-    """One call of a tool. Whoever began it says once how it went; later words are void."""
+    """One call of a tool. The caller reports its result once; later reports are ignored."""
 
     id: str
     tool: str
     timeout: float | None
     started: float
     permit: Permit = field(repr=False)
-    told: "Callable[[Invocation], None]" = field(repr=False)
+    on_end: "Callable[[Invocation], None]" = field(repr=False)
     agent: str | None = None
     outcome: Outcome = Outcome.RUNNING
     result: Any = field(default=None, repr=False)
@@ -42,23 +42,23 @@ class Invocation:
 
     @property
     def is_probe(self) -> bool:
-        """Whether this call tries a tool that failed before."""
+        """Whether this call probes a tool whose circuit was open."""
         return self.permit.is_probe
 
     def succeeded(self, result: Any = None) -> None:
-        """Tell that the tool answered."""
+        """Report that the tool answered."""
         self._end(Outcome.SUCCEEDED, result=result)
 
     def failed(self, error: str, result: Any = None) -> None:
-        """Tell that the tool failed, in a few words that hold no secret."""
+        """Report that the tool failed, in a few words that contain no secret."""
         self._end(Outcome.FAILED, error=error, result=result)
 
     def timed_out(self) -> None:
-        """Tell that the tool did not answer in time."""
+        """Report that the tool did not answer in time."""
         self._end(Outcome.TIMED_OUT, error="it did not answer in time")
 
     def abandoned(self) -> None:
-        """Tell that the call was cancelled, which says nothing about the tool."""
+        """Report that the call was cancelled, which says nothing about the tool."""
         self._end(Outcome.ABANDONED)
 
     def _end(self, outcome: Outcome, *, error: str | None = None, result: Any = None) -> None:
@@ -72,38 +72,38 @@ class Invocation:
                 self.permit.abandoned()
             case _:
                 self.permit.failed(timeout=outcome is Outcome.TIMED_OUT)
-        self.told(self)
+        self.on_end(self)
 
 
 class Invocations:
-    """The calls under way, and the last ones that ended. Safe to use from any thread."""
+    """The running calls, and the last ones that ended. Safe to use from any thread."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._lock = Lock()
         self._running: dict[str, Invocation] = {}
-        self._ended: deque[Invocation] = deque(maxlen=REMEMBERED)
+        self._ended: deque[Invocation] = deque(maxlen=MAX_ENDED)
 
     def begin(self, tool: str, permit: Permit, timeout: float | None, agent: str | None) -> Invocation:
-        """Return a new call."""
-        begun = Invocation(uuid4().hex[:12], tool, timeout, self._monotonic(), permit, self._ended_now, agent)
+        """Register a call and return it."""
+        begun = Invocation(uuid4().hex[:12], tool, timeout, self._monotonic(), permit, self._on_end, agent)
         with self._lock:
             self._running[begun.id] = begun
         return begun
 
     def get(self, invocation_id: str) -> Invocation | None:
-        """Return a call under way, or one of the last that ended."""
+        """Return a running call, or one of the last that ended; None if it is neither."""
         with self._lock:
             ended = {one.id: one for one in self._ended}
             return self._running.get(invocation_id) or ended.get(invocation_id)
 
     def running(self) -> list[Invocation]:
-        """Return the calls under way, the oldest first."""
+        """Return the running calls, the oldest first."""
         with self._lock:
             return list(self._running.values())
 
-    def described(self) -> list[dict[str, Any]]:
-        """Return the calls under way as plain data. What tools answered is not in it: it belongs to a user."""
+    def describe_running(self) -> list[dict[str, Any]]:
+        """Return the running calls as plain data, without the answers of tools, which belong to a user."""
         now = self._monotonic()
         return [
             {
@@ -118,7 +118,7 @@ class Invocations:
             for one in self.running()
         ]
 
-    def _ended_now(self, invocation: Invocation) -> None:
+    def _on_end(self, invocation: Invocation) -> None:
         invocation.seconds = self._monotonic() - invocation.started
         with self._lock:
             self._running.pop(invocation.id, None)

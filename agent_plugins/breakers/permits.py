@@ -1,4 +1,4 @@
-"""Permits: what a breaker answers to a call that wants to begin, and how the call reports back."""
+"""Permits: the answer of a breaker to a call that wants to begin, and how the call reports its result."""
 
 import asyncio
 import concurrent.futures
@@ -18,32 +18,32 @@ _NOT_THE_TOOL = (
 
 
 class Breaker(Protocol):
-    """Who gives out permits, and is told how the calls went."""
+    """Issues permits, and receives the results of their calls."""
 
     name: str
 
     def finish(self, permit: "Permit", *, failed: bool, timeout: bool) -> None:
-        """Count how the call of this permit went."""
+        """Count the result of the call of this permit."""
         ...
 
     def abandon(self, permit: "Permit") -> None:
-        """Free what the permit holds."""
+        """Free the slot that the permit holds."""
         ...
 
 
 class Permit:
-    """Whether a call may begin. Whoever makes it says once how it went; later words are void.
+    """Whether a call may begin. The caller reports its result once; later reports are ignored.
 
-    As a context manager it says so by itself: an exception is a failure, a TimeoutError a timeout, and a cancellation
-    neither. Entering a refused one raises CircuitOpenError.
+    As a context manager it reports by itself: an exception is a failure, a TimeoutError a timeout, and a cancellation
+    neither. Entering a refused permit raises CircuitOpenError.
     """
 
-    __slots__ = ("_breaker", "_reported", "allowed", "era", "is_probe", "reason", "retry_after", "started", "token")
+    __slots__ = ("_breaker", "_unreported", "allowed", "epoch", "is_probe", "reason", "retry_after", "started", "token")
 
     def __init__(
         self,
         breaker: Breaker,
-        era: int,
+        epoch: int,
         started: float,
         *,
         is_probe: bool = False,
@@ -52,29 +52,29 @@ class Permit:
         reason: str = "",
     ) -> None:
         self._breaker = breaker
-        self.era = era
+        self.epoch = epoch
         self.started = started
         self.is_probe = is_probe
         self.token = token
         self.retry_after = retry_after
         self.reason = reason
         self.allowed = not reason
-        # Taking the only element of a list is atomic: of two threads that report, one is heard.
-        self._reported = [None] if self.allowed else []
+        # Popping the only element of a list is atomic: of two threads that report, one succeeds.
+        self._unreported = [None] if self.allowed else []
 
     def succeeded(self) -> None:
-        """Tell that the call went well."""
-        if self._is_first_word():
+        """Report that the call succeeded."""
+        if self._is_first_report():
             self._breaker.finish(self, failed=False, timeout=False)
 
     def failed(self, *, timeout: bool = False) -> None:
-        """Tell that the tool failed, or did not answer in time."""
-        if self._is_first_word():
+        """Report that the tool failed, or did not answer in time."""
+        if self._is_first_report():
             self._breaker.finish(self, failed=True, timeout=timeout)
 
     def abandoned(self) -> None:
-        """Tell that the call was cancelled. It counts for nothing, and another one may take its place."""
-        if self._is_first_word():
+        """Report that the call was cancelled: neither a success nor a failure, and another call may probe."""
+        if self._is_first_report():
             self._breaker.abandon(self)
 
     def __enter__(self) -> Self:
@@ -91,9 +91,9 @@ class Permit:
         else:
             self.failed(timeout=isinstance(error, TimeoutError))
 
-    def _is_first_word(self) -> bool:
+    def _is_first_report(self) -> bool:
         try:
-            self._reported.pop()
+            self._unreported.pop()
         except IndexError:
             return False
         return True
@@ -101,7 +101,7 @@ class Permit:
 
 @dataclass
 class Counts:
-    """What a breaker counts. Timeouts are failures too; a hung probe is one that was given up on."""
+    """The counters of a breaker. Timeouts are failures too; a hung probe is one that exceeded its timeout."""
 
     calls: int = 0
     failures: int = 0
@@ -121,5 +121,5 @@ class Counts:
         self.timeouts += failed and timeout
 
     def average_latency(self) -> float | None:
-        """Return how many seconds a call took, None if none has ended."""
+        """Return how many seconds a call took on average, None if none has ended."""
         return self.seconds / self.finished if self.finished else None

@@ -1,4 +1,4 @@
-"""Circuits that workers share through Redis. It is asked only when a probe is due; everything else is told it, later.
+"""Circuits that workers share through Redis. Only a probe waits for Redis; everything else is sent in the background.
 
 circuits = RedisCircuits("redis://localhost:6379/0")
 registry = ToolRegistry(shared=circuits)
@@ -29,13 +29,13 @@ from mcp_memory_server import ConfigurationError, UnavailableError
 
 SPACE = "agent-plugins"
 TIMEOUT_SECONDS = 0.25
-AWAY_SECONDS = 2.0
-"""A Redis that did not answer is not asked again for so long: nobody waits for it at every probe."""
-LISTEN_SECONDS = 0.25
-LOOK_AGAIN_SECONDS = 10.0
-"""So often a worker asks how things stand: a connection that is dead without having been closed tells nothing."""
-LIFE_SECONDS = 24 * 3600
-MOST_WAITING = 1000
+BACKOFF_SECONDS = 2.0
+"""How long a Redis that did not answer is not asked again, so that not every probe waits for it."""
+POLL_SECONDS = 0.25
+REFRESH_SECONDS = 10.0
+"""How often a worker reads all circuits again: a connection can be dead without having been closed."""
+TTL_SECONDS = 24 * 3600
+MAX_QUEUED = 1000
 
 _SCRIPT = (Path(__file__).parent / "lua" / "circuit.lua").read_text()
 _DIGEST = sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
@@ -47,9 +47,10 @@ logger = logging.getLogger(__name__)
 
 
 class RedisCircuits:
-    """See `SharedCircuits`. Workers with one Redis and one space share their circuits, by the names of their tools.
+    """See `SharedCircuits`. Workers with the same Redis and ``space`` share their circuits, by tool name.
 
-    One for each registry, made after any fork: two breakers of one name in a process would not hear of each other.
+    Create one for each registry, after any fork: a worker ignores the changes that it published itself, so two
+    breakers with one name on one instance would not notice each other.
     """
 
     def __init__(self, url: str, *, space: str = SPACE, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -60,11 +61,11 @@ class RedisCircuits:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._followers: dict[str, list[WeakMethod[Adopt]]] = {}
-        self._known: dict[str, int] = {}
-        self._away_until = 0.0
+        self._generations: dict[str, int] = {}
+        self._backing_off_until = 0.0
         self._is_closed = threading.Event()
         self._sender = ThreadPoolExecutor(1, thread_name_prefix="circuits-sender")
-        self._waiting = threading.BoundedSemaphore(MOST_WAITING)
+        self._queue_slots = threading.BoundedSemaphore(MAX_QUEUED)
         self._listener: threading.Thread | None = None
 
     def follow(self, name: str, adopt: Adopt) -> None:
@@ -74,13 +75,13 @@ class RedisCircuits:
             if self._listener is None:
                 self._listener = threading.Thread(target=self._listen, name="circuits-listener", daemon=True)
                 self._listener.start()
-        self._later("look", name)
+        self._enqueue("look", name)
 
     def claim(self, name: str, lease: float) -> Claim:
         """See the port."""
-        if self._is_away():
+        if self._is_backing_off():
             raise UnavailableError("the Redis of the circuits did not answer a moment ago")
-        # After what waits to be told: a probe of this worker that was abandoned just now frees the slot first.
+        # Queued behind earlier reports: a probe that this worker has just abandoned frees its slot first.
         claiming = self._sender.submit(self._claim, name, lease)
         try:
             return claiming.result(2 * TIMEOUT_SECONDS)
@@ -90,110 +91,110 @@ class RedisCircuits:
 
     def opened(self, name: str, rest: float) -> None:
         """See the port."""
-        self._later("open", name, seconds=rest)
+        self._enqueue("open", name, seconds=rest)
 
     def probe_succeeded(self, name: str, token: int) -> None:
         """See the port."""
-        self._later("close", name, token)
+        self._enqueue("close", name, token)
 
     def probe_failed(self, name: str, token: int, rest: float) -> None:
         """See the port."""
-        self._later("fail", name, token, rest)
+        self._enqueue("fail", name, token, rest)
 
     def probe_abandoned(self, name: str, token: int) -> None:
         """See the port."""
-        self._later("free", name, token)
+        self._enqueue("free", name, token)
 
     def flush(self) -> None:
-        """Wait until everything so far was told."""
+        """Wait until all queued reports have been sent."""
         self._sender.submit(lambda: None).result()
 
     def close(self) -> None:
-        """Tell what is waiting to be told, and let go of Redis."""
+        """Send the queued reports, and close the connections."""
         self._is_closed.set()
         self._sender.shutdown()
         if self._listener is not None:
-            self._listener.join(2 * LISTEN_SECONDS)
+            self._listener.join(2 * POLL_SECONDS)
         self._client.close()
 
-    def _later(self, wish: str, name: str, token: int | None = None, seconds: float = 0.0) -> None:
-        if not self._waiting.acquire(blocking=False):
-            return  # Redis hangs, and so much waits for it already; workers decide for themselves meanwhile
+    def _enqueue(self, command: str, name: str, token: int | None = None, seconds: float = 0.0) -> None:
+        if not self._queue_slots.acquire(blocking=False):
+            return  # Redis hangs and the queue is full; workers decide for themselves meanwhile
         try:
-            self._sender.submit(self._send, wish, name, token, seconds)
+            self._sender.submit(self._send, command, name, token, seconds)
         except RuntimeError:  # it was closed
-            self._waiting.release()
+            self._queue_slots.release()
 
     def _claim(self, name: str, lease: float) -> Claim:
-        view, generation, granted = self._ask("claim", name, self._known_of(name), lease)
-        self._learn(name, generation)
+        view, generation, granted = self._ask("claim", name, self._generation_of(name), lease)
+        self._advance_generation(name, generation)
         return Claim(generation if granted else None, view)
 
-    def _send(self, wish: str, name: str, token: int | None, seconds: float) -> None:
+    def _send(self, command: str, name: str, token: int | None, seconds: float) -> None:
         try:
-            # What is known is looked up now: what waited before this may have changed it.
-            known = self._known_of(name) if token is None else token
-            view, generation, granted = self._ask(wish, name, known, seconds)
+            # The generation is read here and not when this was queued: earlier reports may have changed it.
+            known = self._generation_of(name) if token is None else token
+            view, generation, granted = self._ask(command, name, known, seconds)
         except _FOREIGN_ERRORS as error:
-            logger.warning("a circuit is not shared for now: %s", type(error).__name__)
+            logger.warning("a report about a circuit was not sent to Redis: %s", type(error).__name__)
         else:
-            if self._learn(name, generation) and not granted:
-                self._tell(name, view)
+            if self._advance_generation(name, generation) and not granted:
+                self._notify(name, view)
         finally:
-            self._waiting.release()
+            self._queue_slots.release()
 
-    def _is_away(self) -> bool:
-        return self._monotonic() < self._away_until
+    def _is_backing_off(self) -> bool:
+        return self._monotonic() < self._backing_off_until
 
-    def _ask(self, wish: str, name: str, known: int, seconds: float = 0.0) -> tuple[SharedView, int, bool]:
-        if self._is_away():
+    def _ask(self, command: str, name: str, known: int, seconds: float = 0.0) -> tuple[SharedView, int, bool]:
+        if self._is_backing_off():
             raise RedisConnectionError("it did not answer a moment ago")
         keys = (f"{{{self._space}}}:circuit:{quote(name, safe='')}", f"{{{self._space}}}:names")
-        told = (wish, name, known, round(seconds * 1000), self._channel, self._worker, LIFE_SECONDS * 1000)
+        arguments = (command, name, known, round(seconds * 1000), self._channel, self._worker, TTL_SECONDS * 1000)
         try:
-            state, generation, remaining, granted = self._run(keys, told)
+            state, generation, remaining, granted = self._run(keys, arguments)
         except _FOREIGN_ERRORS:
-            self._away_until = self._monotonic() + AWAY_SECONDS
+            self._backing_off_until = self._monotonic() + BACKOFF_SECONDS
             raise
         return _view(state, float(remaining)), int(generation), bool(granted)
 
-    def _run(self, keys: Sequence[str], told: Sequence[str | int]) -> Any:
+    def _run(self, keys: Sequence[str], arguments: Sequence[str | int]) -> Any:
         try:
-            return self._client.evalsha(_DIGEST, len(keys), *keys, *told)
+            return self._client.evalsha(_DIGEST, len(keys), *keys, *arguments)
         except NoScriptError:
-            return self._client.eval(_SCRIPT, len(keys), *keys, *told)
+            return self._client.eval(_SCRIPT, len(keys), *keys, *arguments)
 
     def _listen(self) -> None:
         while not self._is_closed.is_set():
             try:
-                with self._client.pubsub(ignore_subscribe_messages=True) as news:
-                    news.subscribe(self._channel)
-                    look_at = self._monotonic()
+                with self._client.pubsub(ignore_subscribe_messages=True) as pubsub:
+                    pubsub.subscribe(self._channel)
+                    refresh_at = self._monotonic()
                     while not self._is_closed.is_set():
-                        if self._monotonic() >= look_at:
-                            look_at = self._monotonic() + LOOK_AGAIN_SECONDS
-                            self._catch_up()
-                        message = news.get_message(timeout=LISTEN_SECONDS)
+                        if self._monotonic() >= refresh_at:
+                            refresh_at = self._monotonic() + REFRESH_SECONDS
+                            self._refresh_all()
+                        message = pubsub.get_message(timeout=POLL_SECONDS)
                         if message is not None:
-                            self._heard(message["data"])
+                            self._receive(message["data"])
             except _FOREIGN_ERRORS as error:
-                logger.warning("circuits are not heard of for now: %s", type(error).__name__)
-                self._is_closed.wait(AWAY_SECONDS)
+                logger.warning("changes of circuits are not received from Redis: %s", type(error).__name__)
+                self._is_closed.wait(BACKOFF_SECONDS)
 
-    def _catch_up(self) -> None:
-        """Ask how things stand: what was told while nobody listened is not told again."""
+    def _refresh_all(self) -> None:
+        """Read all circuits: messages published while this worker was not subscribed are not repeated."""
         with self._lock:
             names = list(self._followers)
         for name in names:
-            self._later("look", name)
+            self._enqueue("look", name)
 
-    def _heard(self, text: str) -> None:
+    def _receive(self, text: str) -> None:
         with suppress(ValueError):
             name, origin, state, generation, milliseconds = json.loads(text)
-            if self._learn(name, int(generation)) and origin != self._worker:
-                self._tell(name, _view(state, float(milliseconds)))
+            if self._advance_generation(name, int(generation)) and origin != self._worker:
+                self._notify(name, _view(state, float(milliseconds)))
 
-    def _tell(self, name: str, view: SharedView) -> None:
+    def _notify(self, name: str, view: SharedView) -> None:
         with self._lock:
             adopts = [(weak, weak()) for weak in self._followers.get(name, [])]
             self._followers[name] = [weak for weak, adopt in adopts if adopt is not None]
@@ -201,24 +202,24 @@ class RedisCircuits:
             if adopt is not None:
                 adopt(view)
 
-    def _learn(self, name: str, generation: int) -> bool:
-        """Note how new what is known of a circuit is, and tell whether that is news."""
+    def _advance_generation(self, name: str, generation: int) -> bool:
+        """Store the newest known generation of a circuit; return whether it is newer than the one before."""
         with self._lock:
-            is_news = generation > self._known.get(name, 0)
+            is_news = generation > self._generations.get(name, 0)
             if is_news:
-                self._known[name] = generation
+                self._generations[name] = generation
             return is_news
 
-    def _known_of(self, name: str) -> int:
+    def _generation_of(self, name: str) -> int:
         with self._lock:
-            return self._known.get(name, 0)
+            return self._generations.get(name, 0)
 
 
 def shared_circuits(url: str, *, space: str = SPACE) -> list[Mapping[str, Any]]:
-    """Return how every circuit stands that workers share, as plain data.
+    """Return the state of every circuit that workers share, as plain data.
 
     Raises:
-        ConfigurationError: The address is none.
+        ConfigurationError: The address is not valid.
         UnavailableError: Redis does not answer.
     """
     client = _client(url)
@@ -231,10 +232,10 @@ def shared_circuits(url: str, *, space: str = SPACE) -> list[Mapping[str, Any]]:
     finally:
         client.close()
     now = float(seconds) * 1000 + float(microseconds) / 1000
-    return [_described(record, now) for record in found if record]
+    return [_describe(record, now) for record in found if record]
 
 
-def _described(record: Mapping[str, str], now: float) -> dict[str, Any]:
+def _describe(record: Mapping[str, str], now: float) -> dict[str, Any]:
     return {
         "name": record["name"],
         "state": record["state"],
@@ -250,7 +251,7 @@ def _client(url: str) -> Any:
             url,
             socket_timeout=TIMEOUT_SECONDS,
             socket_connect_timeout=TIMEOUT_SECONDS,
-            # The client would send again what it got no answer to, although it may have been carried out.
+            # Otherwise the client repeats a command that got no reply, although it may have been carried out.
             retry=Retry(NoBackoff(), 0),
             decode_responses=True,
             protocol=2,

@@ -1,4 +1,4 @@
-"""The status of a running process in a file, so that a person can look at it from outside."""
+"""The status of a running process in a file that an operator can read."""
 
 import json
 import os
@@ -15,10 +15,10 @@ EVERY_SECONDS = 2.0
 
 
 class StatusFile:
-    """Writes the status now and then for as long as the block runs, and removes the file at the end.
+    """Writes the status every few seconds while the block runs, and removes the file at the end.
 
-    The file is replaced whole: whoever reads it never sees half of it. A process that was killed leaves it behind, with
-    the time of the last look in it.
+    The file is replaced atomically: a reader never sees half of it. A process that was killed leaves its file behind,
+    with the time of the last write in it.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class StatusFile:
         Path(name).replace(self._path)
 
     def __enter__(self) -> Self:
-        self.write()  # a folder that is not there is told here, and not by a thread that nobody hears
+        self.write()  # a missing folder raises here, where the caller sees it, and not in the thread
         self._thread.start()
         return self
 
@@ -55,10 +55,10 @@ class StatusFile:
 
 
 def read_status(path: Path | str) -> dict[str, Any]:
-    """Return what a process wrote, with the seconds since then.
+    """Return the status that a process wrote, and how many seconds ago.
 
     Raises:
-        NotFoundError: There is no such file, or it is none of a process.
+        NotFoundError: There is no such file, or it is not a status file.
     """
     try:
         written: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))

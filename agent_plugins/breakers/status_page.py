@@ -1,4 +1,4 @@
-"""The status of tools as a person reads it."""
+"""The status of tools as a table in a terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _SHARED_HEADINGS = ("TOOL", "CIRCUIT", "FOR", "RETRY IN", "CHANGED BY WORKER")
 
 
 def process_page(status: Mapping[str, Any]) -> str:
-    """Return the tools of a process and its calls under way."""
+    """Return the tools of a process and its running calls."""
     tools = [_tool_row(name, tool) for name, tool in status["tools"].items()]
     calls = [_call_row(call) for call in status["in_flight"]]
     parts = [f"process {status['pid']}, {status['age_seconds']:g} s ago", _table(_TOOL_HEADINGS, tools, "no tools")]
@@ -86,5 +86,5 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a name without what a terminal would obey."""
+    """Return a name without control characters, which a terminal would obey."""
     return "".join(letter if letter.isprintable() else "�" for letter in text)

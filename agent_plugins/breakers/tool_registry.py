@@ -1,4 +1,4 @@
-"""The tools of a process: what each is called with, how it is doing, and what else could be tried."""
+"""The tools of a process: the schema and the health of each, and which tools can replace it."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +14,9 @@ from agent_plugins.breakers.permits import Permit
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool as it is registered. ``fallback`` may take its place by itself; ``alternatives`` are named to the model.
+    """A registered tool. ``fallback`` is called in its place automatically; ``alternatives`` are named to the model.
 
-    ``timeout`` is in seconds. It is for whoever calls the tool: the registry watches, it does not interrupt.
+    ``timeout`` is in seconds. The caller of the tool enforces it: the registry observes, it does not interrupt.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A call that does not begin. ``fallback`` is a tool that is doing well and may be called instead."""
+    """A call that was refused. ``fallback`` is a healthy tool that may be called instead."""
 
     tool: str
     reason: str
@@ -39,8 +39,8 @@ class Refusal:
     alternatives: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error as a model gets it."""
-        told: dict[str, Any] = {
+        """Return the error as a model reads it."""
+        reply: dict[str, Any] = {
             "error": "tool_unavailable",
             "tool": self.tool,
             "reason": self.reason,
@@ -48,11 +48,11 @@ class Refusal:
             "advice": self.advice(),
         }
         if self.alternatives:
-            told["alternatives"] = list(self.alternatives)
-        return told
+            reply["alternatives"] = list(self.alternatives)
+        return reply
 
     def advice(self) -> str:
-        """Return what a model can do now, in one sentence."""
+        """Return in one sentence what the model can do now."""
         if self.alternatives:
             return f"Use {' or '.join(self.alternatives)} instead; do not call {self.tool} again yet."
         return f"Do not call {self.tool} again yet: go on without it, or tell the user what could not be done."
@@ -61,7 +61,7 @@ class Refusal:
 class ToolRegistry:
     """Every tool with its breaker. Safe to use from any thread and event loop.
 
-    A tool that nobody registered is registered with its first call, so that frameworks may bring tools along late.
+    An unknown tool is registered with its first call, because frameworks may add tools at any time.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ToolRegistry:
             self.register(tool)
 
     def register(self, tool: Tool) -> CircuitBreaker:
-        """Add a tool, or describe it anew; its circuit stays as it is, unless its rules are others."""
+        """Add a tool, or replace its description. Its circuit stays as it is, unless its rules have changed."""
         with self._lock:
             known = self._breakers.get(tool.name)
             rules = tool.rules or self._rules
@@ -94,18 +94,18 @@ class ToolRegistry:
             return known
 
     def tool(self, name: str) -> Tool:
-        """Return the tool of this name."""
+        """Return the tool with this name."""
         self.breaker(name)
         return self._tools[name]
 
     def breaker(self, name: str) -> CircuitBreaker:
         """Return the breaker of a tool."""
-        # Reading a dictionary is safe without the lock, and this is on the way of every call.
+        # Reading a dictionary is safe without the lock, and every call comes through here.
         return self._breakers.get(name) or self.register(Tool(name))
 
     def begin(self, name: str, *, timeout: float | None = None, agent: str | None = None) -> Invocation | Refusal:
-        """Begin a call, or say why not and what else could be tried."""
-        return self._begun(name, self.breaker(name).ask(), timeout, agent)
+        """Begin a call; if the circuit is open, return why it is refused and what else could be called."""
+        return self._start(name, self.breaker(name).ask(), timeout, agent)
 
     async def begin_async(
         self,
@@ -114,23 +114,23 @@ class ToolRegistry:
         timeout: float | None = None,  # noqa: ASYNC109 - of the tool, not of this
         agent: str | None = None,
     ) -> Invocation | Refusal:
-        """Do as ``begin`` does, without ever holding the event loop up."""
-        return self._begun(name, await self.breaker(name).ask_async(), timeout, agent)
+        """Do as ``begin`` does, without ever blocking the event loop."""
+        return self._start(name, await self.breaker(name).ask_async(), timeout, agent)
 
     def healthy(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the tools that may be called now."""
+        """Return those of the tools whose circuit is closed."""
         return tuple(name for name in names if self.breaker(name).status().health is not Health.UNAVAILABLE)
 
     def status(self) -> dict[str, Any]:
-        """Return every tool with schema, health and circuit, and the calls under way, as plain data."""
+        """Return every tool with schema, health and circuit, and the running calls, as plain data."""
         with self._lock:
             tools = dict(self._tools)
         return {
-            "tools": {name: self._described(tool) for name, tool in sorted(tools.items())},
-            "in_flight": self.invocations.described(),
+            "tools": {name: self._describe(tool) for name, tool in sorted(tools.items())},
+            "in_flight": self.invocations.describe_running(),
         }
 
-    def _begun(self, name: str, permit: Permit, timeout: float | None, agent: str | None) -> Invocation | Refusal:
+    def _start(self, name: str, permit: Permit, timeout: float | None, agent: str | None) -> Invocation | Refusal:
         tool = self._tools[name]
         if permit.allowed:
             return self.invocations.begin(name, permit, tool.timeout if timeout is None else timeout, agent)
@@ -138,7 +138,7 @@ class ToolRegistry:
         others = self.healthy([other for other in tool.alternatives if other not in (name, *fallback)])
         return Refusal(name, permit.reason, permit.retry_after, *(fallback or (None,)), alternatives=fallback + others)
 
-    def _described(self, tool: Tool) -> dict[str, Any]:
+    def _describe(self, tool: Tool) -> dict[str, Any]:
         status = self._breakers[tool.name].status().to_dict()
         health = status.pop("health")
         return {

@@ -1,4 +1,4 @@
-"""Locks for tools that must not run at the same time: whoever waits is told by whom, and nobody waits for ever.
+"""Locks for tools that must not run at the same time. A wait ends with a timeout that names the holder.
 
 locks = AgentLocks(guards)
 async with locks.hold_async("cart", "orders"):
@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from threading import Lock
 
-from agent_plugins.fenced import fenced
 from agent_plugins.guards.guards import Guards
+from agent_plugins.quoting import quoted
 from mcp_memory_server import UnavailableError
 
 TIMEOUT_SECONDS = 10.0
@@ -20,14 +20,14 @@ _PAUSE_SECONDS = 0.01
 
 
 class LockNotFreeError(UnavailableError):
-    """The lock was not to be had. The message is one that a model can act on."""
+    """The lock could not be taken. The message is written for the model."""
 
 
 class AgentLocks:
-    """Named locks among the agents of this process, of any thread and event loop. The guards see every one of them.
+    """Named locks for the agents of this process, in any thread and event loop. The guards record each of them.
 
-    An agent that would wait for one that waits for it is refused at once. A lock is never taken away from its holder:
-    that could still be at work. One that is held for too long is told by the guards.
+    An agent whose wait would be a deadlock is refused at once. A lock is never taken away from its holder, which may
+    still be working; the guards report a lock that is held for too long.
     """
 
     def __init__(self, guards: Guards, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -37,14 +37,14 @@ class AgentLocks:
         self._owners: dict[str, tuple[str, float]] = {}
 
     @contextmanager
-    def hold(self, name: str, owner: str, *, patience: float = TIMEOUT_SECONDS) -> Generator[None]:
-        """Hold the lock for the block, for code that is not async.
+    def hold(self, name: str, owner: str, *, timeout: float = TIMEOUT_SECONDS) -> Generator[None]:
+        """Hold the lock for the block, for synchronous code.
 
         Raises:
-            LockNotFreeError: It was not free in so many seconds, or never would be.
+            LockNotFreeError: It was not free within ``timeout`` seconds, or waiting would be a deadlock.
         """
-        waiting = self._waiting(name, owner, patience)
-        while not next(waiting):
+        attempts = self._attempts(name, owner, timeout)
+        while not next(attempts):
             time.sleep(_PAUSE_SECONDS)
         try:
             yield
@@ -52,37 +52,43 @@ class AgentLocks:
             self._release(name, owner)
 
     @asynccontextmanager
-    async def hold_async(self, name: str, owner: str, *, patience: float = TIMEOUT_SECONDS) -> AsyncGenerator[None]:
+    async def hold_async(
+        self,
+        name: str,
+        owner: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS,  # noqa: ASYNC109 - of the wait for the lock, not of the block
+    ) -> AsyncGenerator[None]:
         """Hold the lock for the block.
 
         Raises:
-            LockNotFreeError: It was not free in so many seconds, or never would be.
+            LockNotFreeError: It was not free within ``timeout`` seconds, or waiting would be a deadlock.
         """
-        waiting = self._waiting(name, owner, patience)
+        attempts = self._attempts(name, owner, timeout)
         try:
-            while not next(waiting):  # noqa: ASYNC110 - an event belongs to one loop, a lock to all of them
+            while not next(attempts):  # noqa: ASYNC110 - an event belongs to one loop, a lock to all of them
                 await asyncio.sleep(_PAUSE_SECONDS)
         except asyncio.CancelledError:
-            self._guards.lock_given_up(owner)
+            self._guards.lock_wait_ended(owner)
             raise
         try:
             yield
         finally:
             self._release(name, owner)
 
-    def _waiting(self, name: str, owner: str, patience: float) -> Generator[bool]:
-        """Yield whether the lock was taken, until it was."""
-        until = self._monotonic() + patience
-        while not self._taken(name, owner):
+    def _attempts(self, name: str, owner: str, timeout: float) -> Generator[bool]:
+        """Try to take the lock on each step; yield False until it is taken, then True."""
+        until = self._monotonic() + timeout
+        while not self._try_take(name, owner):
             if (deadlock := self._guards.lock_waited_for(name, owner)) is not None:
                 raise LockNotFreeError(deadlock.message)
             if self._monotonic() >= until:
-                self._guards.lock_given_up(owner)
-                raise LockNotFreeError(self._held(name))
+                self._guards.lock_wait_ended(owner)
+                raise LockNotFreeError(self._held_message(name))
             yield False
         yield True
 
-    def _taken(self, name: str, owner: str) -> bool:
+    def _try_take(self, name: str, owner: str) -> bool:
         with self._lock:
             if name in self._owners:
                 return False
@@ -95,10 +101,10 @@ class AgentLocks:
             del self._owners[name]
             self._guards.lock_released(name, owner)
 
-    def _held(self, name: str) -> str:
+    def _held_message(self, name: str) -> str:
         owner, since = self._owners.get(name, ("another agent", self._monotonic()))
         seconds = self._monotonic() - since
         return (
-            f"{fenced(name)} is held by {fenced(owner)} for {seconds:.0f} s. Do something else first, then try again, "
+            f"{quoted(name)} is held by {quoted(owner)} for {seconds:.0f} s. Do something else first, then try again, "
             "or tell the user."
         )

@@ -1,1 +1,1 @@
-"""The memory as agents use it, whatever their framework."""
+"""The memory for agents of any framework."""

@@ -1,4 +1,4 @@
-"""The five memory tools as an agent gets them, whose model has been shown the beginning of what is known."""
+"""The five memory tools for agents. Their model already sees a context, so `load_context` has another description."""
 
 from mcp_memory_server import MEMORY_TOOLS
 

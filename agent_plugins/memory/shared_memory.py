@@ -1,4 +1,4 @@
-"""One open memory for all agents of a process, whatever thread or event loop they run in."""
+"""One open memory for all agents of a process, in any thread and event loop."""
 
 import asyncio
 import atexit
@@ -16,22 +16,22 @@ from agent_plugins.state.background_loop import BACKGROUND
 from mcp_memory_server import Memory, Settings, UnavailableError, open_memory
 
 CLOSE_SECONDS = 30.0
-"""Longer than a memory tries to bring to its table what still waits."""
+"""Longer than a memory takes to flush its queues when it is closed."""
 RETRY_SECONDS = 5.0
-"""A memory that could not be opened is tried again no sooner: agents ask for it at every step."""
+"""How long opening is not retried after a failure: agents ask for the memory at every step."""
 
 logger = logging.getLogger(__name__)
 
 
 class SharedMemory:
-    """A memory that is opened when it is first needed, and closed once.
+    """A memory that is opened when it is first used, and closed once.
 
-    Frameworks run agents in new threads with new event loops, which are gone a moment later. The memory may be awaited
-    from any of them, but is opened and closed on the one loop that outlives them.
+    Frameworks run agents in short-lived threads and event loops. The memory may be used from any of them, but is
+    opened and closed on the background loop, which outlives them.
     """
 
     def __init__(self, settings: Settings | None = None, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Without settings, those of the environment are read when the memory is opened."""
+        """Take the settings; without any, those of the environment are read when the memory is opened."""
         self._settings = settings
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -48,7 +48,7 @@ class SharedMemory:
 
     @classmethod
     def around(cls, memory: Memory) -> "SharedMemory":
-        """Return one around a memory that is open already. Whoever opened it closes it."""
+        """Return a wrapper of a memory that is open already. Its owner closes it."""
         shared = cls()
         shared._opening = Future()
         shared._opening.set_result(memory)
@@ -64,11 +64,11 @@ class SharedMemory:
         opening = self._opened()
         if opening.done():
             return opening.result()
-        # Shielded: a caller who leaves must not stop the opening for the others.
+        # Shielded: cancelling one caller must not stop the opening for the others.
         return await asyncio.shield(asyncio.wrap_future(opening))
 
     def close(self) -> None:
-        """Finish what was begun, and close the memory, unless someone else opened it. Twice is harmless."""
+        """Finish pending work and close the memory, unless its owner does. Closing twice is harmless."""
         _wait_for([self._closing()])
 
     def _closing(self) -> "Future[None] | None":
@@ -93,7 +93,7 @@ class SharedMemory:
             return await self._stack.enter_async_context(open_memory(self._settings))
         except BaseException as error:
             self._failed_at = self._monotonic()
-            logger.error("the memory of agents cannot be opened: %s", error)  # noqa: TRY400 - it says what would be right
+            logger.error("the memory of agents cannot be opened: %s", error)  # noqa: TRY400 - the message says what to correct
             raise
 
 
@@ -105,7 +105,9 @@ _by_settings_lock = threading.Lock()
 
 
 def shared_memory(source: Source = None) -> SharedMemory:
-    """Return the process's one memory with these settings, by default those of the environment; or the one given."""
+    """Return the memory that this process shares for these settings, by default those of the environment; or the given
+    memory.
+    """
     if isinstance(source, SharedMemory):
         return source
     if isinstance(source, Memory):
@@ -126,8 +128,8 @@ def _close_all() -> None:
 
 
 def _close_all_at_exit() -> None:
-    """Close what is open before executors are ended: what `atexit` calls comes later, and closing needs them."""
-    assert executors  # noqa: S101 - loaded before, because the last to register is the first to be called
+    """Close open memories at exit, before executors are shut down: closing needs them, and `atexit` runs too late."""
+    assert executors  # noqa: S101 - imported first, because callbacks run in reverse order of registration
     register: Callable[[Callable[[], None]], object] = getattr(threading, "_register_atexit", atexit.register)
     register(_close_all)
 

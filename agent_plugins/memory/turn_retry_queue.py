@@ -1,4 +1,4 @@
-"""Turns of agents on their way into the memory: in order, once, and tried again as long as the process lives."""
+"""A queue that saves the turns of agents: in order, once each, and retried as long as the process lives."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from agent_plugins.memory.memory_edge import within
+from agent_plugins.memory.memory_calls import call_memory
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.state.background_loop import BACKGROUND
 from mcp_memory_server import MemoryServerError, NewTurn, Scope, UnavailableError
@@ -28,51 +28,51 @@ class _Unsaved:
 
 
 class TurnRetryQueue:
-    """Keeps what is said in sessions. Safe to use from any thread and any event loop."""
+    """Saves the turns of sessions. Safe to use from any thread and any event loop."""
 
     def __init__(self, shared: SharedMemory, *, seconds: float) -> None:
         self._shared = shared
         self._seconds = seconds
-        self._lock = RLock()  # a turn may be kept before the one who began it has noted that
+        self._lock = RLock()  # reentrant: a callback may run in the thread that adds it
         self._unsaved: OrderedDict[Scope, deque[_Unsaved]] = OrderedDict()
-        self._begun: dict[Scope, Future[bool]] = {}
+        self._latest: dict[Scope, Future[bool]] = {}
 
     async def append(self, scope: Scope, turn: NewTurn, operation_id: str) -> bool:
-        """Keep a turn of the session, and what could not be kept before; tell whether all of it was.
+        """Save a turn after the unsaved ones of its session; return whether all of them were saved.
 
-        What could not be kept is tried again with the next turn, in order, as long as the process lives.
+        Turns that could not be saved are retried with the next turn, in order, as long as the process lives.
         """
-        waiting = self._taken(scope)
+        waiting = self._take_unsaved(scope)
         waiting.append(_Unsaved(turn, operation_id))
         while waiting:
             try:
-                await self._keep(scope, waiting[0])
+                await self._append(scope, waiting[0])
             except UnavailableError as error:
                 logger.warning("%d messages are not saved yet: %s", len(waiting), error)
                 self._put_back(scope, waiting)
                 return False
-            except MemoryServerError as error:  # it can never be saved, so it must not keep others from it
+            except MemoryServerError as error:  # it can never be saved, so it must not block the others
                 logger.warning("a message cannot be saved: %s", error)
-            except BaseException:  # the call was cancelled: what was in hand is tried again with the next turn
+            except BaseException:  # the call was cancelled: retry with the next turn
                 self._put_back(scope, waiting)
                 raise
             waiting.popleft()
         return True
 
     def begin_append(self, scope: Scope, turn: NewTurn, operation_id: str) -> "Future[bool]":
-        """Begin to keep a turn, after those of the session that were begun before; the answer is that of `append`.
+        """Begin to save a turn, after earlier ones of the session; the future has the result of `append`.
 
-        It goes on when whoever began it is cancelled, or its event loop is gone.
+        Saving continues when the caller is cancelled, or its event loop is closed.
         """
         with self._lock:
-            before = self._begun.get(scope)
+            before = self._latest.get(scope)
             begun = BACKGROUND.submit(self._append_after(before, scope, turn, operation_id))
-            self._begun[scope] = begun
-        begun.add_done_callback(lambda done: self._has_ended(scope, done))
+            self._latest[scope] = begun
+        begun.add_done_callback(lambda done: self._forget(scope, done))
         return begun
 
     def unsaved(self, scope: Scope) -> int:
-        """Return how many messages of the session wait to be saved."""
+        """Return how many turns of the session are not saved yet."""
         with self._lock:
             return len(self._unsaved.get(scope, ()))
 
@@ -83,19 +83,19 @@ class TurnRetryQueue:
             await asyncio.wait([asyncio.wrap_future(before)])
         return await self.append(scope, turn, operation_id)
 
-    async def _keep(self, scope: Scope, unsaved: _Unsaved) -> None:
-        await within(
+    async def _append(self, scope: Scope, unsaved: _Unsaved) -> None:
+        await call_memory(
             self._seconds,
             self._shared,
             lambda memory: memory.conversations.append(scope, unsaved.turn, operation_id=unsaved.operation_id),
         )
 
-    def _has_ended(self, scope: Scope, done: "Future[bool]") -> None:
+    def _forget(self, scope: Scope, done: "Future[bool]") -> None:
         with self._lock:
-            if self._begun.get(scope) is done:
-                del self._begun[scope]
+            if self._latest.get(scope) is done:
+                del self._latest[scope]
 
-    def _taken(self, scope: Scope) -> deque[_Unsaved]:
+    def _take_unsaved(self, scope: Scope) -> deque[_Unsaved]:
         with self._lock:
             return self._unsaved.pop(scope, None) or deque()
 

@@ -1,7 +1,7 @@
-"""One event loop for what goes on between calls, in a thread of its own.
+"""One event loop, in a thread of its own, for work that outlives a call.
 
-Frameworks run agents in threads and event loops that are gone a moment later. What must outlive a call, or be awaited
-from code that is not async, runs here.
+Frameworks run agents in short-lived threads and event loops. Work that must continue after a call, or that synchronous
+code waits for, runs here.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class BackgroundLoop:
-    """An event loop in a daemon thread. It is started when it is first needed, and runs until the process ends."""
+    """An event loop in a daemon thread. It starts when it is first used, and runs until the process ends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,7 +24,7 @@ class BackgroundLoop:
         self._thread: threading.Thread | None = None
 
     def submit(self, work: Coroutine[Any, Any, R]) -> Future[R]:
-        """Start the work there. Its result may be awaited or waited for anywhere else."""
+        """Run the coroutine on the loop, and return its future, which any other thread or loop may wait for."""
         return asyncio.run_coroutine_threadsafe(work, self._running())
 
     def call_soon(self, call: Callable[[], object]) -> None:
@@ -32,11 +32,11 @@ class BackgroundLoop:
         self._running().call_soon_threadsafe(call)
 
     def wait_for(self, future: Future[R], seconds: float | None = None) -> R:
-        """Return the result, for code that is not async.
+        """Block until the result is there, and return it. For synchronous code.
 
         Raises:
-            TimeoutError: It took longer.
-            InvalidRequestError: This is called on the loop itself, which would then wait for itself.
+            TimeoutError: It took longer than ``seconds``.
+            InvalidRequestError: This was called on the loop itself, which would wait for itself.
         """
         if threading.current_thread() is self._thread:
             raise InvalidRequestError("this would wait for itself for ever; await the async method instead")
@@ -44,7 +44,7 @@ class BackgroundLoop:
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            # In a forked process the thread is gone, and with it whatever ran there.
+            # In a forked process the thread does not exist, and neither does the work that ran there.
             if self._loop is None or self._thread is None or not self._thread.is_alive():
                 self._loop = asyncio.new_event_loop()
                 run = self._loop.run_forever
@@ -54,4 +54,4 @@ class BackgroundLoop:
 
 
 BACKGROUND = BackgroundLoop()
-"""The one of this process. Thousands of sessions share it: nothing that runs here holds it up."""
+"""The loop of this process. Thousands of sessions share it: nothing that runs here may block it."""

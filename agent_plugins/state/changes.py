@@ -1,6 +1,6 @@
-"""What agents do to the state that they share. Each of these returns a change, for `StateCoordinator.change`.
+"""Changes of the shared state. Each function returns one, for `StateCoordinator.change`.
 
-Several changes given together are one write: all of them happen, or none.
+Changes that are passed together are one write: all of them happen, or none.
 """
 
 import time
@@ -10,39 +10,39 @@ from typing import Any
 from uuid import uuid4
 
 from agent_plugins.state.conversation_state import Clarification, Conversation, Phase, Slot, SlotState
-from agent_plugins.state.plain_records import kept
+from agent_plugins.state.plain_records import plain_value
 from agent_plugins.state.session_state import Change, SessionState
 from agent_plugins.state.task_state import Step, StepStatus, Task
 from mcp_memory_server import NotFoundError
 
 
 def enter_phase(phase: Phase) -> Change:
-    """Move the conversation on; the change fails where the table of phases does not allow it."""
-    return _conversation(lambda talk: talk.entering(phase))
+    """Enter a phase of the conversation; the change fails if `NEXT_PHASES` does not allow it."""
+    return _conversation(lambda conversation: conversation.entering(phase))
 
 
 def understand(intent: str | None) -> Change:
-    """Note what the user wants."""
-    return _conversation(lambda talk: replace(talk, intent=intent))
+    """Set what the user wants."""
+    return _conversation(lambda conversation: replace(conversation, intent=intent))
 
 
 def hand_over(agent: str | None) -> Change:
-    """Note which agent is in charge."""
-    return _conversation(lambda talk: replace(talk, active_agent=agent))
+    """Set which agent is in charge."""
+    return _conversation(lambda conversation: replace(conversation, active_agent=agent))
 
 
 def take_turn() -> Change:
     """Count a turn of the conversation."""
-    return _conversation(lambda talk: replace(talk, turn_count=talk.turn_count + 1))
+    return _conversation(lambda conversation: replace(conversation, turn_count=conversation.turn_count + 1))
 
 
 def need_slots(*names: str) -> Change:
-    """Note that these must be known before the task can be done. What is filled already stays as it is."""
+    """Require these slots for the task. Slots that are filled already stay as they are."""
 
-    def need(talk: Conversation) -> Conversation:
+    def need(conversation: Conversation) -> Conversation:
         for name in names:
-            talk = talk.with_slot(name, replace(talk.slots.get(name, Slot()), required=True))
-        return talk
+            conversation = conversation.with_slot(name, replace(conversation.slots.get(name, Slot()), required=True))
+        return conversation
 
     return _conversation(need)
 
@@ -50,89 +50,89 @@ def need_slots(*names: str) -> Change:
 def fill_slot(
     name: str, value: Any, *, confirmed: bool = False, agent: str | None = None, problem: str | None = None
 ) -> Change:
-    """Put a value into a slot, and a sentence beside it if it is not valid. It answers a question that asked for it.
+    """Put a value into a slot; ``problem`` says why it is not valid. A pending question about the slot is answered.
 
-    What is only inferred never replaces a valid value that was confirmed.
+    An inferred value never replaces a valid confirmed one.
     """
     state = SlotState.CONFIRMED if confirmed else SlotState.INFERRED
-    return _conversation(lambda talk: talk.filling(name, value, state, agent, problem))
+    return _conversation(lambda conversation: conversation.filling(name, value, state, agent, problem))
 
 
 def confirm_slot(name: str) -> Change:
-    """Note that the user confirmed the value of a slot."""
+    """Set the value of a slot to confirmed by the user."""
 
-    def confirm(talk: Conversation) -> Conversation:
-        slot = talk.slots.get(name)
+    def confirm(conversation: Conversation) -> Conversation:
+        slot = conversation.slots.get(name)
         if slot is None or slot.state is SlotState.EMPTY:
             raise NotFoundError(f"the slot {name!r} is empty; fill it first")
-        return talk.with_slot(name, replace(slot, state=SlotState.CONFIRMED))
+        return conversation.with_slot(name, replace(slot, state=SlotState.CONFIRMED))
 
     return _conversation(confirm)
 
 
 def clear_slot(name: str) -> Change:
-    """Take a value out of a slot; a slot that is not required goes altogether."""
+    """Empty a slot; one that is not required is removed."""
 
-    def clear(talk: Conversation) -> Conversation:
-        slots = {other: slot for other, slot in talk.slots.items() if other != name}
-        if name in talk.slots and talk.slots[name].required:
+    def clear(conversation: Conversation) -> Conversation:
+        slots = {other: slot for other, slot in conversation.slots.items() if other != name}
+        if name in conversation.slots and conversation.slots[name].required:
             slots[name] = Slot(required=True)
-        return replace(talk, slots=slots)
+        return replace(conversation, slots=slots)
 
     return _conversation(clear)
 
 
 def ask_user(question: str, *, slot: str | None = None, agent: str | None = None) -> Change:
-    """Note a question that waits for the user's answer. A new one takes the place of the old one."""
-    return _conversation(lambda talk: replace(talk, clarification=Clarification(question, slot, agent)))
+    """Set the question that waits for the user's answer, in place of an earlier one."""
+    return _conversation(lambda conversation: replace(conversation, clarification=Clarification(question, slot, agent)))
 
 
 def user_answered() -> Change:
-    """Note that nothing waits for the user's answer any more."""
-    return _conversation(lambda talk: replace(talk, clarification=None))
+    """Remove the question that waited for the user's answer."""
+    return _conversation(lambda conversation: replace(conversation, clarification=None))
 
 
 def begin_task(
     goal: str, *, budget: float | None = None, task_id: str | None = None, now: float | None = None
 ) -> Change:
-    """Begin a task within so many seconds; it takes the place of the one before."""
+    """Begin a task, in place of an earlier one, with a budget in seconds."""
     task = Task(task_id or uuid4().hex[:12], goal, time.time() if now is None else now, budget)
     return lambda state: replace(state, task=task)
 
 
 def end_task() -> Change:
-    """Forget the task."""
+    """Remove the task."""
     return lambda state: replace(state, task=None)
 
 
 def plan_step(name: str, tool: str | None = None, parameters: Any = None, *, agent: str | None = None) -> Change:
-    """Add a step that is still to be done. A step of that name that is there already stays as it is."""
-    step = Step(tool, kept(parameters), agent=agent)
+    """Add a pending step. An existing step with that name stays as it is."""
+    step = Step(tool, plain_value(parameters), agent=agent)
     return _task(lambda task: task if name in task.steps else task.with_step(name, step))
 
 
 def start_step(
     name: str, tool: str | None = None, parameters: Any = None, *, agent: str | None = None, now: float | None = None
 ) -> Change:
-    """Note that a step begins. A step that has begun before is a retry of it."""
+    """Begin a step. Beginning it again counts as a retry."""
     moment = time.time() if now is None else now
-    given: Mapping[str, Any] = {"tool": tool, "parameters": kept(parameters), "agent": agent}
+    given: Mapping[str, Any] = {"tool": tool, "parameters": plain_value(parameters), "agent": agent}
     said = {key: value for key, value in given.items() if value is not None}
     return _task(lambda task: task.with_step(name, replace(task.steps.get(name, Step()), **said).starting(moment)))
 
 
 def finish_step(name: str, result: Any = None, *, duration: float | None = None, now: float | None = None) -> Change:
-    """Note that a step is done. A duration that was measured is better than the difference of two clocks."""
+    """Set a step to done. Without a measured ``duration`` it is the difference of two wall-clock times."""
     return _ending(name, StepStatus.DONE, duration, now, result=result)
 
 
 def fail_step(name: str, error: str, *, duration: float | None = None, now: float | None = None) -> Change:
-    """Note that a step failed, in a few words."""
+    """Set a step to failed, with a short reason."""
     return _ending(name, StepStatus.FAILED, duration, now, error=error)
 
 
 def skip_step(name: str) -> Change:
-    """Note that a step is not going to be done."""
+    """Set a step to skipped."""
     return _ending(name, StepStatus.SKIPPED, None, None)
 
 

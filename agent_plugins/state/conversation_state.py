@@ -1,18 +1,18 @@
-"""What the agents of a session know about the conversation: where it stands, and what was found out for it."""
+"""The conversation layer of the shared state: its phase, its intent, and the slots that are filled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
-from agent_plugins.state.plain_records import arguments_of, kept, mapping, to_plain
+from agent_plugins.state.plain_records import arguments_for, as_mapping, plain_value, to_plain
 from mcp_memory_server import InvalidRequestError
 
 MOST_SLOTS = 200
 
 
 class Phase(StrEnum):
-    """Where a conversation stands."""
+    """The phase of a conversation."""
 
     START = "start"
     GATHERING = "gathering"
@@ -38,12 +38,12 @@ NEXT_PHASES: Mapping[Phase, frozenset[Phase]] = {
     Phase.ESCALATED: frozenset({Phase.GATHERING, Phase.ENDED}),
     Phase.ENDED: frozenset({Phase.START}),
 }
-"""What may follow on what. What the user has not confirmed is not answered as if it were done, a person who took over
-hands the conversation back from the beginning, and one that ended starts again. Staying is always allowed."""
+"""The phases that may follow each phase; staying is always allowed. An unconfirmed action cannot go straight to the
+answer, a conversation comes back from a human agent in the gathering phase, and one that ended starts again."""
 
 
 class SlotState(StrEnum):
-    """How sure a value is."""
+    """Whether a slot has a value, and how certain it is."""
 
     EMPTY = "empty"
     INFERRED = "inferred"
@@ -52,7 +52,7 @@ class SlotState(StrEnum):
 
 @dataclass(frozen=True)
 class Slot:
-    """Something that a task needs to know. ``problem`` says why a value is not valid."""
+    """A value that a task needs. ``problem`` says why it is not valid."""
 
     value: Any = None
     state: SlotState = SlotState.EMPTY
@@ -63,18 +63,18 @@ class Slot:
 
     @property
     def is_valid(self) -> bool:
-        """Whether there is a value that can be used."""
+        """Whether there is a usable value."""
         return self.state is not SlotState.EMPTY and self.problem is None
 
     @property
     def is_open(self) -> bool:
-        """Whether a value is needed, and there is none that can be used."""
+        """Whether a value is required and there is no usable one."""
         return self.required and not self.is_valid
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the slot that was written down."""
-        known = arguments_of(cls, plain)
+        """Return the slot from plain data."""
+        known = arguments_for(cls, plain)
         known["state"] = SlotState(plain.get("state", SlotState.EMPTY))
         return cls(**known)
 
@@ -91,7 +91,7 @@ class Clarification:
 
 @dataclass(frozen=True)
 class Conversation:
-    """Where the conversation stands. It is kept for as long as the session is."""
+    """The state of the conversation. It is kept as long as the session."""
 
     phase: Phase = Phase.START
     intent: str | None = None
@@ -105,7 +105,7 @@ class Conversation:
         """Return the conversation in another phase.
 
         Raises:
-            InvalidRequestError: The table of phases does not allow it.
+            InvalidRequestError: `NEXT_PHASES` does not allow it.
         """
         if phase is not self.phase and phase not in NEXT_PHASES[self.phase]:
             allowed = ", ".join(sorted(NEXT_PHASES[self.phase]))
@@ -118,18 +118,18 @@ class Conversation:
         """Return the conversation with this slot.
 
         Raises:
-            InvalidRequestError: There are too many.
+            InvalidRequestError: There are too many slots.
         """
         if name not in self.slots and len(self.slots) >= MOST_SLOTS:
             raise InvalidRequestError(f"a conversation has at most {MOST_SLOTS} slots; clear some that are done with")
         return replace(self, slots={**self.slots, name: slot})
 
     def filling(self, name: str, value: Any, state: SlotState, by: str | None, problem: str | None) -> "Conversation":
-        """Return the conversation with a value in a slot. What is only inferred never replaces what was confirmed."""
+        """Return the conversation with a value in a slot. An inferred value never replaces a valid confirmed one."""
         slot = self.slots.get(name, Slot())
         if state is SlotState.INFERRED and slot.state is SlotState.CONFIRMED and slot.is_valid:
             return self
-        filled = replace(slot, value=kept(value), state=state, filled_by=by, problem=problem)
+        filled = replace(slot, value=plain_value(value), state=state, filled_by=by, problem=problem)
         answered = self.clarification is not None and self.clarification.slot == name and problem is None
         return replace(self.with_slot(name, filled), clarification=None if answered else self.clarification)
 
@@ -138,7 +138,7 @@ class Conversation:
         return [name for name, slot in self.slots.items() if slot.is_open]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the conversation as plain data."""
         plain = to_plain(self)
         if self.slots:
             plain["slots"] = {name: to_plain(slot) for name, slot in self.slots.items()}
@@ -148,10 +148,12 @@ class Conversation:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the conversation that was written down."""
-        known = arguments_of(cls, plain)
+        """Return the conversation from plain data."""
+        known = arguments_for(cls, plain)
         known["phase"] = Phase(plain.get("phase", Phase.START))
-        known["slots"] = {name: Slot.from_plain(mapping(slot)) for name, slot in mapping(plain.get("slots")).items()}
-        if asked := mapping(plain.get("clarification")):
-            known["clarification"] = Clarification(**arguments_of(Clarification, asked))
+        known["slots"] = {
+            name: Slot.from_plain(as_mapping(slot)) for name, slot in as_mapping(plain.get("slots")).items()
+        }
+        if asked := as_mapping(plain.get("clarification")):
+            known["clarification"] = Clarification(**arguments_for(Clarification, asked))
         return cls(**known)

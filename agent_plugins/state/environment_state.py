@@ -1,4 +1,4 @@
-"""What surrounds a conversation, as the host application knows it. Agents read it; only the host changes it."""
+"""The environment layer of the shared state. The host application writes it; agents only read it."""
 
 import json
 import sys
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
-from agent_plugins.state.plain_records import arguments_of, kept, to_plain
+from agent_plugins.state.plain_records import arguments_for, plain_value, to_plain
 from mcp_memory_server import InvalidRequestError
 
 LONGEST = 8000
-"""Characters of one value, written as JSON."""
+"""In characters of a value as JSON."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Environment:
         """Return the environment with other values.
 
         Raises:
-            InvalidRequestError: There is no field of that name, or it is too long.
+            InvalidRequestError: There is no such field, or the value is too long.
         """
         names = [each.name for each in fields(self) if each.name != "more"]
         for name in changes:
@@ -40,7 +40,7 @@ class Environment:
         return replace(self, **values)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the environment as plain data."""
         plain = to_plain(self)
         if self.promotions:
             plain["promotions"] = list(self.promotions)
@@ -48,16 +48,18 @@ class Environment:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the environment that was written down."""
-        known = arguments_of(cls, plain)
+        """Return the environment from plain data."""
+        known = arguments_for(cls, plain)
         known["promotions"] = tuple(plain.get("promotions") or ())
         return cls(**known)
 
 
 def _whole(name: str, value: Any) -> Any:
-    """Return the value as plain data. A cart that is cut in the middle would mislead, so a long one is refused."""
-    plain = kept(value, most=sys.maxsize)
+    """Return the value as plain data. A long one is refused: half a cart would mislead."""
+    plain = plain_value(value, most=sys.maxsize)
     length = len(json.dumps(plain, ensure_ascii=False))
     if length > LONGEST:
-        raise InvalidRequestError(f"{name} has {length:,} characters, at most {LONGEST:,} fit; tell what agents act on")
+        raise InvalidRequestError(
+            f"{name} has {length:,} characters, at most {LONGEST:,} fit; pass only what agents act on"
+        )
     return plain

@@ -1,4 +1,4 @@
-"""Operations on the state that agents share: changes that happen together, recognised when they are repeated."""
+"""Operations on the shared state: changes that are applied together, and recognised when they are repeated."""
 
 import json
 from collections.abc import Container, Sequence
@@ -11,9 +11,9 @@ from mcp_memory_server import InvalidRequestError, Status
 
 @dataclass(frozen=True)
 class Saved:
-    """What a change came to. ``complete``: it is in the session memory. ``unavailable``: it is only here, for now.
+    """The result of a change. ``complete``: the session memory has it. ``unavailable``: only this process has it yet.
 
-    ``repeated`` says that the operation had been applied before, and nothing was changed.
+    ``repeated`` says that the operation had been applied before, so nothing was changed.
     """
 
     state: SessionState
@@ -23,10 +23,10 @@ class Saved:
 
 @dataclass
 class Operation:
-    """Changes that happen together, or not at all. Without any it is a look at the newest state.
+    """Changes that are applied together, or not at all. Without changes it only reads the newest state.
 
-    ``id`` is the caller's, who may repeat it. ``writer`` and ``number`` are ours: they recognise an operation whose
-    write was not answered.
+    ``id`` comes from the caller, who may repeat the operation. ``writer`` and ``number`` are set by `StateSaver`, to
+    recognise an operation whose write got no reply.
     """
 
     changes: Sequence[Change]
@@ -39,22 +39,22 @@ class Operation:
     repeated: bool = False
 
     def applied_to(self, state: SessionState, done: Container[str]) -> SessionState:
-        """Return the state after this. What cannot be applied leaves it as it is, with the reason in ``error``.
+        """Return the state after this operation. If it fails, the state is unchanged and the reason is in ``error``.
 
-        ``done`` are ids of callers that are known to have been applied.
+        ``done`` are the ids of operations that have been applied.
         """
-        self.error, self.repeated = None, bool(self.changes) and self._was_applied_to(state, done)
+        self.error, self.repeated = None, bool(self.changes) and self._was_applied(state, done)
         if self.repeated or not self.changes:
             return state
         try:
-            changed = self._changed(state).written_by(self.writer, self.number)
-        except Exception as error:  # noqa: BLE001 - a change is somebody else's code; its error is told to them alone
+            changed = self._apply_changes(state).written_by(self.writer, self.number)
+        except Exception as error:  # noqa: BLE001 - a change is the caller's code; only its caller gets the error
             self.error = error
             return state
-        return changed if self.id is None else changed.having_seen(self.id)
+        return changed if self.id is None else changed.with_applied(self.id)
 
     def settle(self, state: SessionState, status: Status) -> None:
-        """Tell whoever waits, once: a change that is kept here is not told again when it is saved."""
+        """Resolve the future, once: not again when a change that was applied locally is saved later."""
         if self.future.done() or not self.future.set_running_or_notify_cancel():
             return
         if self.error is not None:
@@ -62,11 +62,11 @@ class Operation:
         else:
             self.future.set_result(Saved(state, status, self.repeated))
 
-    def _was_applied_to(self, state: SessionState, done: Container[str]) -> bool:
-        is_known = self.id is not None and (self.id in done or state.has_seen(self.id))
-        return is_known or state.last_of(self.writer) >= self.number
+    def _was_applied(self, state: SessionState, done: Container[str]) -> bool:
+        is_known = self.id is not None and (self.id in done or state.has_applied(self.id))
+        return is_known or state.last_number_of(self.writer) >= self.number
 
-    def _changed(self, state: SessionState) -> SessionState:
+    def _apply_changes(self, state: SessionState) -> SessionState:
         changed = state
         for change in self.changes:
             changed = change(changed)

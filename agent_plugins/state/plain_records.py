@@ -1,36 +1,36 @@
-"""Records as plain data and back, so that what another release wrote survives a rewrite by this one."""
+"""Conversion of records to plain data and back. Fields that another release wrote survive a rewrite by this one."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, cast
 
-LONGEST_KEPT = 1000
-"""Characters of a value, written as JSON. What agents share is read and written whole, at every change."""
+LONGEST_VALUE = 1000
+"""In characters of a value as JSON. The shared state is read and written whole with every change."""
 
 _MORE = "more"
 
 
 def to_plain(record: Any) -> dict[str, Any]:
-    """Return what the record says, without what goes without saying, and with what it did not understand."""
+    """Return the fields of the record, without those that have their default, and with the unknown ones in ``more``."""
     said = {each.name: getattr(record, each.name) for each in fields(record) if each.name != _MORE}
     return {**record.more, **{name: value for name, value in said.items() if value != _default(record, name)}}
 
 
-def arguments_of(kind: type[Any], plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what to make a record of; what it has no field for is kept as ``more``."""
+def arguments_for(kind: type[Any], plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments for a record of this type; unknown fields go into ``more``."""
     names = {each.name for each in fields(kind)} - {_MORE}
     known = {name: value for name, value in plain.items() if name in names}
     return {**known, _MORE: {name: value for name, value in plain.items() if name not in names}}
 
 
-def mapping(value: object) -> dict[str, Any]:
-    """Return the value if it is an object of JSON, an empty one otherwise."""
+def as_mapping(value: object) -> dict[str, Any]:
+    """Return the value if it is a JSON object, an empty dictionary otherwise."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def kept(value: Any, most: int = LONGEST_KEPT) -> Any:
-    """Return the value as plain data; one that is too long as the beginning of its text."""
+def plain_value(value: Any, most: int = LONGEST_VALUE) -> Any:
+    """Return the value as plain data; a value that is too long becomes a cut text."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

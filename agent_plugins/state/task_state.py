@@ -1,6 +1,6 @@
-"""What the agents of a session are doing right now: the steps of one task, and how much time is left for it.
+"""The task layer of the shared state: the steps of the current task, and its time budget.
 
-A task is transient: it is shared and survives the death of a process, but it ends with the next task or with the
+A task is transient: it is shared and survives a crash of the process, but it ends with the next task or with the
 session, and nothing of it becomes long-term memory.
 """
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
-from agent_plugins.state.plain_records import arguments_of, kept, mapping, to_plain
+from agent_plugins.state.plain_records import arguments_for, as_mapping, plain_value, to_plain
 from mcp_memory_server import NotFoundError
 
 MOST_STEPS = 100
-"""Steps that are kept. Beyond that the oldest that have ended make way, and are counted."""
+"""Beyond that, the oldest ended steps are dropped and counted."""
 
 LONGEST_ERROR = 300
 
 
 class StepStatus(StrEnum):
-    """How far a step is."""
+    """The status of a step."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -48,11 +48,11 @@ class Step:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more is going to happen to it by itself."""
+        """Whether the step is done, failed or skipped."""
         return self.status in _ENDED
 
     def starting(self, now: float) -> "Step":
-        """Return the step as it begins; one that has begun or ended before is a retry."""
+        """Return the step as running; one that was not pending counts as a retry."""
         again = self.status is not StepStatus.PENDING
         return replace(
             self,
@@ -65,23 +65,23 @@ class Step:
         )
 
     def ending(self, status: StepStatus, now: float, duration: float | None, result: Any, error: str | None) -> "Step":
-        """Return the step as it ended."""
+        """Return the step as ended."""
         if duration is None and self.started_at is not None:
             duration = max(now - self.started_at, 0.0)
         short = error if error is None else error[:LONGEST_ERROR]
-        return replace(self, status=status, duration=duration, result=kept(result), error=short)
+        return replace(self, status=status, duration=duration, result=plain_value(result), error=short)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the step that was written down."""
-        known = arguments_of(cls, plain)
+        """Return the step from plain data."""
+        known = arguments_for(cls, plain)
         known["status"] = StepStatus(plain.get("status", StepStatus.PENDING))
         return cls(**known)
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is being done, step by step, within a budget of seconds. ``transient`` says that it is not kept for good."""
+    """A task with its steps and its budget in seconds. ``transient`` says that it is not stored permanently."""
 
     id: str
     goal: str
@@ -97,7 +97,7 @@ class Task:
         return True
 
     def elapsed(self, now: float) -> float:
-        """Return how many seconds ago the task began. A clock that was set back does not make it negative."""
+        """Return how many seconds ago the task began; never negative, even if the clock was set back."""
         return max(now - self.started_at, 0.0)
 
     def step(self, name: str) -> Step:
@@ -111,7 +111,7 @@ class Task:
         return self.steps[name]
 
     def with_step(self, name: str, step: Step) -> "Task":
-        """Return the task with this step, and without the oldest ended one if there are too many."""
+        """Return the task with this step, without the oldest ended ones if there are too many."""
         steps = {**self.steps, name: step}
         ended = [old for old, each in steps.items() if each.has_ended and old != name]
         gone = ended[: max(len(steps) - MOST_STEPS, 0)]
@@ -120,7 +120,7 @@ class Task:
         return replace(self, steps=steps, dropped_steps=self.dropped_steps + len(gone))
 
     def current(self) -> tuple[str, Step] | None:
-        """Return the step that runs, or else the next one, None if all have ended."""
+        """Return the running step, else the next pending one; None if all have ended."""
         for status in (StepStatus.RUNNING, StepStatus.PENDING):
             for name, step in self.steps.items():
                 if step.status is status:
@@ -128,13 +128,15 @@ class Task:
         return None
 
     def to_plain(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the task as plain data."""
         steps = {name: to_plain(step) for name, step in self.steps.items()}
         return {**to_plain(self), "steps": steps, "transient": self.transient}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the task that was written down."""
-        known = arguments_of(cls, {name: value for name, value in plain.items() if name != "transient"})
-        known["steps"] = {name: Step.from_plain(mapping(step)) for name, step in mapping(plain.get("steps")).items()}
+        """Return the task from plain data."""
+        known = arguments_for(cls, {name: value for name, value in plain.items() if name != "transient"})
+        known["steps"] = {
+            name: Step.from_plain(as_mapping(step)) for name, step in as_mapping(plain.get("steps")).items()
+        }
         return cls(**known)

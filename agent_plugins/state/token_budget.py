@@ -1,4 +1,4 @@
-"""One budget of tokens for the shared state and the memory: what one does not need, the other gets."""
+"""One token budget for the shared state and the memory: the memory gets what the state does not use."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import InvalidRequestError, count_tokens
 
 STATE_SHARE = 3
-"""The state gets at most the third part: it says where things stand, the memory says what is known."""
+"""The state gets at most a third of the budget."""
 LEAST_FOR_MEMORY = 50
-"""Below that, a page of memory says nothing; `memory.context` refuses it."""
+"""`memory.context` refuses a smaller budget, which holds nothing useful."""
 
 
 def split_budget(
@@ -18,7 +18,7 @@ def split_budget(
     agent: str | None = None,
     count: Callable[[str], int] = count_tokens,
 ) -> tuple[str, int]:
-    """Return the state as an agent reads it, and how many tokens that leaves for the memory.
+    """Return the state as text for an agent, and how many tokens that leaves for the memory.
 
     Raises:
         InvalidRequestError: The budget has no room for both.

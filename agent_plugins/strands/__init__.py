@@ -1,4 +1,4 @@
-"""Strands agents with a memory: a plugin, a store for its memory manager, and a place for its sessions."""
+"""Strands agents with a memory: a plugin, a store for its memory manager, and a storage for its sessions."""
 
 from agent_plugins.strands.identity import for_user
 from agent_plugins.strands.memory_store import MemoryStore

@@ -1,4 +1,4 @@
-"""What happens to an agent of Strands, told to its session."""
+"""Events of a Strands agent, forwarded to its session."""
 
 import asyncio
 import logging
@@ -13,10 +13,10 @@ from strands.middleware.stages import InvokeModelContext
 from strands.types.content import Message
 
 from agent_plugins.strands.attached import AttachedAgents, Running
-from agent_plugins.strands.bridge import let_go_of_hanging_tools
-from agent_plugins.strands.identity import NamedSessions
+from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
+from agent_plugins.strands.identity import SessionResolver
 from agent_plugins.strands.messages import turn_from
-from agent_plugins.strands.prompt_block import appended
+from agent_plugins.strands.prompt_block import append_to_last_message
 from mcp_memory_server import MemoryServerError
 
 LONGEST_GOAL = 200
@@ -25,49 +25,49 @@ logger = logging.getLogger(__name__)
 
 
 class AgentEvents:
-    """Keeps messages, and tells the model what is known. None of it raises: that would end the invocation."""
+    """Saves messages and adds the prompt block. No handler raises, because that would end the invocation."""
 
-    def __init__(self, sessions: NamedSessions, agents: AttachedAgents, task_seconds: float | None) -> None:
+    def __init__(self, sessions: SessionResolver, agents: AttachedAgents, task_seconds: float | None) -> None:
         self._sessions = sessions
         self._agents = agents
         self._task_seconds = task_seconds
 
     def watch(self, agent: Agent) -> None:
-        """Be told what happens to an agent."""
+        """Register the handlers on an agent."""
         agent.add_hook(self.begins, BeforeInvocationEvent)
         agent.add_hook(self.message_added, MessageAddedEvent)
         agent.add_hook(self.ended, AfterInvocationEvent)
         agent.add_middleware(InvokeModelStage.Input, self.inject)
 
     async def begins(self, event: BeforeInvocationEvent) -> None:
-        """Find out for whom the agent works now; one without a history is told what was said before."""
-        let_go_of_hanging_tools()
+        """Find the session of the invocation; load earlier turns for an agent without a history."""
+        run_tools_in_daemon_threads()
         attached = self._agents.of(event.agent)
         session = self._sessions.of(event)
         attached.running = Running(session, is_node=attached.is_node)
         if session is None:
             return
-        attached.turn_to(event.agent, session.scope)
+        attached.switch_to(event.agent, session.scope)
         if not event.agent.messages:
-            attached.running.earlier = await session.earlier()
+            attached.running.earlier = await session.load_history()
         if not attached.is_node:
             await session.turn_begins(_goal(event.messages or ()), seconds=self._task_seconds)
 
     async def inject(self, context: InvokeModelContext) -> InvokeModelContext:
-        """Tell the model, for this one call, what is known and what the agents share."""
+        """Append the prompt block, for this one call of the model."""
         running = self._agents.of(context.agent).running
         if running is None or running.session is None:
-            return appended(context, self._sessions.nobody_named())
-        return appended(context, await running.session.context(context.agent.name, running.earlier))
+            return append_to_last_message(context, self._sessions.no_user_block())
+        return append_to_last_message(context, await running.session.context(context.agent.name, running.earlier))
 
     async def message_added(self, event: MessageAddedEvent[Any]) -> None:
-        """Keep the message, once, under the id that Strands tracks it by."""
+        """Save the message, once, under its tracking id."""
         running = self._agents.of(event.agent).running
-        session = self._sessions.by_default() if running is None else running.session
+        session = self._sessions.default_session() if running is None else running.session
         is_node = running is not None and running.is_node
-        if session is None or (running is not None and not running.is_to_be_kept(event.message)):
+        if session is None or (running is not None and not running.should_save(event.message)):
             return
-        # In a Swarm or a Graph several agents speak in one conversation.
+        # In a Swarm or a Graph several agents share one conversation.
         speaks_as = event.agent.name if is_node and event.message["role"] == "assistant" else None
         try:
             turn = turn_from(event.message, event.agent.name, speaks_as=speaks_as)
@@ -79,19 +79,19 @@ class AgentEvents:
         operation_id = event.message.get("tracking_id") or uuid4().hex
         if running is None:
             await session.memory.turns.append(session.scope, turn, operation_id)
-        else:  # the model need not wait for it; whoever called the agent does
+        else:  # the model does not wait for the save; the caller of the agent does
             running.saves.append(session.memory.turns.begin_append(session.scope, turn, operation_id))
 
     async def ended(self, event: AfterInvocationEvent) -> None:
-        """Count the turn, and wait until what was said is kept: an agent that has answered has acknowledged it."""
+        """Count the turn, and wait until its messages are saved: an answer of the agent acknowledges them."""
         attached = self._agents.of(event.agent)
         running, attached.running = attached.running, None
         if running is None or running.session is None:
             return
         if running.is_node:
-            await running.all_saved()
+            await running.wait_until_saved()
         else:
-            await asyncio.gather(running.all_saved(), running.session.turn_ended(running.id))
+            await asyncio.gather(running.wait_until_saved(), running.session.turn_ended(running.id))
 
 
 def _goal(messages: Sequence[Message]) -> str:

@@ -1,4 +1,4 @@
-"""What is remembered of each agent that the plugin is attached to, for as long as the agent lives."""
+"""What the plugin stores about each agent that it is attached to, as long as the agent lives."""
 
 import asyncio
 import copy
@@ -13,36 +13,36 @@ from strands import Agent
 from strands.agent.state import AgentState
 from strands.types.content import Message, Messages
 
-from agent_plugins.memory.agent_memory import Told
+from agent_plugins.memory.agent_memory import PromptSection
 from agent_plugins.memory.agent_sessions import AgentSession
 from mcp_memory_server import Scope
 
 
 @dataclass
 class Running:
-    """One invocation of an agent. A node of a Swarm or a Graph was not spoken to by the user itself."""
+    """One invocation of an agent. The input of a node of a Swarm or a Graph is not a message of the user."""
 
     session: AgentSession | None
     is_node: bool
-    earlier: Told | None = None
+    earlier: PromptSection | None = None
     id: str = field(default_factory=lambda: uuid4().hex)
-    has_heard: bool = False
+    has_first_message: bool = False
     saves: list[Future[bool]] = field(default_factory=list[Future[bool]])
 
-    async def all_saved(self) -> None:
-        """Wait until everything that was said is kept, or known not to be. Whoever stops waiting stops nothing."""
+    async def wait_until_saved(self) -> None:
+        """Wait until each message was saved or failed to be. Cancelling this does not stop the saves."""
         for saving in self.saves:
             await asyncio.shield(asyncio.wrap_future(saving))
 
-    def is_to_be_kept(self, message: Message) -> bool:
-        """Tell whether the message is to be kept: what a node is told first only repeats what is kept already."""
-        is_first, self.has_heard = not self.has_heard, True
+    def should_save(self, message: Message) -> bool:
+        """Return whether to save the message: the input of a node only repeats messages that are saved already."""
+        is_first, self.has_first_message = not self.has_first_message, True
         return not (self.is_node and is_first and message["role"] == "user")
 
 
 @dataclass
 class Attached:
-    """An agent as it was when the plugin was attached, for whom it worked last, and what it does now."""
+    """The messages and state of an agent when the plugin was attached, its last scope, and its running invocation."""
 
     messages: Messages
     state: dict[str, Any]
@@ -50,8 +50,8 @@ class Attached:
     running: Running | None = None
     is_node: bool = False
 
-    def turn_to(self, agent: Agent, scope: Scope) -> None:
-        """Make the agent forget the conversation that it had with somebody else, or in another session."""
+    def switch_to(self, agent: Agent, scope: Scope) -> None:
+        """Reset the agent to how it was when attached, if the last scope was another user or session."""
         if self.last is not None and self.last != scope:
             agent.messages = copy.deepcopy(self.messages)
             agent.state = AgentState(self.state)
@@ -66,7 +66,7 @@ class AttachedAgents:
         self._agents: WeakKeyDictionary[Agent, Attached] = WeakKeyDictionary()
 
     def add(self, agent: Agent) -> bool:
-        """Remember the agent as it is now; tell whether it is new."""
+        """Store the agent as it is now; return whether it is new."""
         with self._lock:
             if agent in self._agents:
                 return False
@@ -74,11 +74,11 @@ class AttachedAgents:
             return True
 
     def knows(self, agent: Agent) -> bool:
-        """Tell whether the plugin is attached to the agent."""
+        """Return whether the plugin is attached to the agent."""
         with self._lock:
             return agent in self._agents
 
     def of(self, agent: Any) -> Attached:
-        """Return what is remembered of an agent."""
+        """Return what is stored about an agent."""
         with self._lock:
             return self._agents[agent]

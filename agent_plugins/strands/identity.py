@@ -1,59 +1,59 @@
-"""Whose memory an invocation is about: said by the program that calls the agent, never by the model."""
+"""The user and session of an invocation: named by the program that calls the agent, never by the model."""
 
 import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 from uuid import uuid4, uuid5
 
-from agent_plugins.memory.agent_memory import Told
+from agent_plugins.memory.agent_memory import PromptSection
 from agent_plugins.memory.agent_sessions import AgentSession, AgentSessions
-from agent_plugins.memory.prompt_block import injected
+from agent_plugins.memory.prompt_block import render_prompt_block
 from mcp_memory_server import InvalidRequestError, MemoryServerError, MemoryTool, Scope, Status, error_reply
 
 INVOCATION_KEY = "mcp_memory"
-"""The one key of ``invocation_state`` that is ours. Strands shares that dictionary by all nodes, hooks and tools."""
+"""Our only key in ``invocation_state``, a dictionary that all nodes, hooks and tools share."""
 
 logger = logging.getLogger(__name__)
 
 
 class Invoked(Protocol):
-    """An event or a context of Strands that knows the state of its invocation."""
+    """An event or a context of Strands that has an invocation state."""
 
     @property
     def invocation_state(self) -> dict[str, Any]:
-        """What the caller handed in."""
+        """The dictionary that the caller passed."""
         ...
 
 
 def for_user(user: str, session: str | None = None) -> dict[str, Any]:
-    """Return an ``invocation_state`` that says for whom this call of an agent, a Swarm or a Graph is made.
+    """Return an ``invocation_state`` that names the user and session of this call of an agent, a Swarm or a Graph.
 
     agent("Where is my order?", invocation_state=for_user("ana", "chat-7"))
     """
-    Scope(user, session)  # a name that cannot be one is refused here, where the developer sees it
+    Scope(user, session)  # raises for an invalid name here, where the developer sees it
     return {INVOCATION_KEY: {"user": user, "session": session}}
 
 
 class Identity:
-    """Names the owner of an invocation: what the invocation says, else what the plugin was made with."""
+    """Finds the scope of an invocation: from its invocation state, else from the arguments of the plugin."""
 
     def __init__(self, user: str | None, session: str | None) -> None:
         self._user = user
         self._session = session
         self._own = uuid4()
         if user is not None:
-            Scope(user, session)  # a name that cannot be one is refused here, where the developer sees it
+            Scope(user, session)  # raises for an invalid name here, where the developer sees it
 
     @property
     def has_user(self) -> bool:
-        """Whether there is a user for calls that do not say."""
+        """Whether there is a default user."""
         return self._user is not None
 
     def scope(self, invocation_state: Mapping[str, Any]) -> Scope:
-        """Return whose memory this invocation is about, and in which session.
+        """Return the user and session of the invocation.
 
         Raises:
-            InvalidRequestError: Nobody was named, or not in a form that can be understood.
+            InvalidRequestError: No user was named, or the invocation state is malformed.
         """
         said = invocation_state.get(INVOCATION_KEY) or {}
         if not isinstance(said, Mapping):
@@ -69,51 +69,53 @@ class Identity:
         return Scope(user, session or self._own_session(user))
 
     def _own_session(self, user: str) -> str:
-        """Return a session for those who named none: the same one for a user as long as this plugin lives."""
+        """Return a default session: the same one for a user as long as this plugin lives."""
         return uuid5(self._own, user).hex
 
 
-class NamedSessions:
-    """The sessions that invocations say they belong to. Where nobody is named, agents go on without a memory."""
+class SessionResolver:
+    """Finds the session of an invocation. Without a user, agents go on without a memory."""
 
     def __init__(self, identity: Identity, sessions: AgentSessions) -> None:
         self._identity = identity
         self._sessions = sessions
 
-    def named_in(self, invocation_state: Mapping[str, Any]) -> AgentSession:
+    def resolve(self, invocation_state: Mapping[str, Any]) -> AgentSession:
         """Return the session.
 
         Raises:
-            InvalidRequestError: Nobody was named.
+            InvalidRequestError: No user was named.
         """
         return self._sessions.of(self._identity.scope(invocation_state))
 
     def of(self, invoked: Invoked) -> AgentSession | None:
-        """Return the session that an event belongs to, None if nobody was named."""
-        return self.of_state(invoked.invocation_state)
+        """Return the session of an event, None if no user was named."""
+        return self.find(invoked.invocation_state)
 
-    def of_state(self, invocation_state: Mapping[str, Any]) -> AgentSession | None:
-        """Return the session that an invocation belongs to, None if nobody was named."""
+    def find(self, invocation_state: Mapping[str, Any]) -> AgentSession | None:
+        """Return the session of an invocation state, None if no user was named."""
         try:
-            return self.named_in(invocation_state)
+            return self.resolve(invocation_state)
         except InvalidRequestError as error:
             logger.warning("an agent works without a memory: %s", error)
             return None
 
-    def by_default(self) -> AgentSession | None:
-        """Return the session of what happens outside of any invocation."""
-        return self.of_state({}) if self._identity.has_user else None
+    def default_session(self) -> AgentSession | None:
+        """Return the session for events outside of any invocation, None without a default user."""
+        return self.find({}) if self._identity.has_user else None
 
-    def nobody_named(self) -> str:
-        """Return what a model is told when nobody said whose memory it is."""
-        return injected(Told(Status.UNAVAILABLE, missing=("whose memory this is: nobody was named",)), None, None)
+    def no_user_block(self) -> str:
+        """Return the prompt block for an invocation without a user."""
+        return render_prompt_block(
+            PromptSection(Status.UNAVAILABLE, missing=("whose memory this is: nobody was named",)), None, None
+        )
 
     async def answer(
         self, tool: MemoryTool, invocation_state: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Answer a memory tool for whoever the invocation belongs to."""
+        """Call a memory tool for the user of the invocation."""
         try:
-            session = self.named_in(invocation_state)
+            session = self.resolve(invocation_state)
         except MemoryServerError as error:
             return error_reply(error)
         return await session.memory.use(tool, session.scope, arguments)

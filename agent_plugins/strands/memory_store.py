@@ -1,4 +1,4 @@
-"""The memory of one user as a store for the memory manager that Strands brings along."""
+"""The memory of one user as a store for the memory manager of Strands."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class MemoryStore(StrandsMemoryStore):
 
     Agent(memory_manager=MemoryManager(stores=[MemoryStore("ana")], add_tool_config=True))
 
-    What cannot be reached is raised: the memory manager then goes on without it.
+    An unavailable memory raises: the memory manager then goes on without it.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class MemoryStore(StrandsMemoryStore):
         """Return the memories that answer the query, best first.
 
         Raises:
-            UnavailableError: The memory could not be asked. That is not the same as nothing being known.
+            UnavailableError: The memory did not answer, which does not mean that nothing is known.
         """
         most = (options or {}).get("max_search_results") or self.max_search_results or MOST_RESULTS
         found = await self._memory.ask(
@@ -60,5 +60,5 @@ class MemoryStore(StrandsMemoryStore):
 
 
 def _entry(recollection: Recollection) -> MemoryEntry:
-    told = recollection.to_reply()
-    return MemoryEntry(told.pop("text"), metadata=told)
+    reply = recollection.to_reply()
+    return MemoryEntry(reply.pop("text"), metadata=reply)

@@ -1,4 +1,4 @@
-"""A message of Strands as a turn of a conversation: what was said, which tools were called, what they answered."""
+"""Conversion of a Strands message to a turn: its text, calls of tools, and their answers."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from strands.types.content import ContentBlock, Message
 from mcp_memory_server import NewTurn, Role
 
 MOST_INPUT = 12_000
-"""Characters of the inputs of all tools together that are kept with a turn, longer ones are cut."""
+"""In characters of all tool inputs of a turn; longer ones are cut."""
 MOST_CONTENT_BYTES = 4 * 1024 * 1024
 LONGEST_NAME = 100
 
@@ -19,7 +19,7 @@ _MEDIA = ("image", "document", "video", "audio")
 def turn_from(
     message: Message, agent: str, *, tracking_id: str | None = None, speaks_as: str | None = None
 ) -> NewTurn | None:
-    """Return the turn, None for a message that says nothing: reasoning alone is not kept."""
+    """Return the turn, None for a message without content: reasoning alone is not saved."""
     blocks = message["content"]
     said = _cut("\n".join(text for block in blocks if (text := _text(block))))
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]
@@ -37,7 +37,7 @@ def turn_from(
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return what a tool answered, as text."""
+    """Return the answer of a tool as text."""
     return "\n".join(text for block in result.get("content", ()) if (text := _answer(block)))
 
 
@@ -75,7 +75,7 @@ def _call(use: Mapping[str, Any], longest: int) -> Mapping[str, Any]:
 
 
 def _storable(text: str) -> str:
-    """Return the text without halves of surrogate pairs, which no engine can store."""
+    """Return the text without unpaired surrogates, which no engine can store."""
     return text.encode(errors="replace").decode()
 
 

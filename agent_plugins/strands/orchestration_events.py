@@ -1,4 +1,4 @@
-"""What happens to a Swarm or a Graph of Strands, told to its session and to its agents."""
+"""Events of a Swarm or a Graph of Strands, forwarded to its session and its agents."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ from strands.multiagent.base import MultiAgentBase
 
 from agent_plugins.memory.agent_sessions import AgentSession
 from agent_plugins.strands.attached import AttachedAgents
-from agent_plugins.strands.bridge import let_go_of_hanging_tools
-from agent_plugins.strands.identity import NamedSessions
-from agent_plugins.strands.orchestrators import agents_of, forget_shared_context, is_going_on, nested_in, task_of
+from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
+from agent_plugins.strands.identity import SessionResolver
+from agent_plugins.strands.orchestrators import agents_of, forget_shared_context, is_resuming, nested_in, task_of
 from mcp_memory_server import MemoryServerError
 
 logger = logging.getLogger(__name__)
@@ -28,18 +28,18 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Orchestration:
-    """One invocation of an orchestrator. What it was asked is known when its first node begins."""
+    """One invocation of an orchestrator. Its task is known when the first node begins."""
 
-    is_asked_again: bool
+    is_task_saved: bool
     id: str = field(default_factory=lambda: uuid4().hex)
 
 
 class OrchestrationEvents:
-    """Keeps what the user asked, notes who is in charge, and lets nothing of one invocation reach the next."""
+    """Saves the task, sets which agent is in charge, and clears what one invocation could leave for the next."""
 
     def __init__(
         self,
-        sessions: NamedSessions,
+        sessions: SessionResolver,
         agents: AttachedAgents,
         attach: Callable[[Agent], None],
         task_seconds: float | None,
@@ -51,36 +51,36 @@ class OrchestrationEvents:
         self._running: WeakKeyDictionary[MultiAgentBase, _Orchestration] = WeakKeyDictionary()
 
     def watch(self, orchestrator: MultiAgentBase) -> None:
-        """Be told what happens to an orchestrator."""
+        """Register the handlers on an orchestrator."""
         orchestrator.add_hook(self.made, MultiAgentInitializedEvent)
         orchestrator.add_hook(self.begins, BeforeMultiAgentInvocationEvent)
         orchestrator.add_hook(self.node_begins, BeforeNodeCallEvent)
         orchestrator.add_hook(self.ended, AfterMultiAgentInvocationEvent)
 
     def made(self, event: MultiAgentInitializedEvent) -> None:
-        """Attach to the agents, which an orchestrator has only now."""
+        """Attach to the agents, which exist only now."""
         for agent in agents_of(event.source):
             self._attach(agent)
         for nested in nested_in(event.source):
             nested.add_hook(self._nested_begins, BeforeMultiAgentInvocationEvent)
 
     def begins(self, event: BeforeMultiAgentInvocationEvent) -> None:
-        """Make sure that nothing is left of the invocation before."""
-        let_go_of_hanging_tools()
-        self._running[event.source] = _Orchestration(is_going_on(event.source))
+        """Clear what the previous invocation left."""
+        run_tools_in_daemon_threads()
+        self._running[event.source] = _Orchestration(is_resuming(event.source))
         self._nested_begins(event)
         for agent in agents_of(event.source):
             self._agents.of(agent).is_node = True
 
     async def node_begins(self, event: BeforeNodeCallEvent) -> None:
-        """Keep what the user asked, before the first node, and note who is in charge."""
+        """Save the task before the first node, and set which agent is in charge."""
         session = self._session(event.invocation_state)
         if session is None:
             return
         running = self._running.get(event.source)
-        if running is not None and not running.is_asked_again:
-            running.is_asked_again = True
-            await self._ask(session, event.source, running.id)
+        if running is not None and not running.is_task_saved:
+            running.is_task_saved = True
+            await self._save_task(session, event.source, running.id)
         await session.agent_takes_over(event.node_id)
 
     async def ended(self, event: AfterMultiAgentInvocationEvent) -> None:
@@ -91,7 +91,7 @@ class OrchestrationEvents:
         if running is not None and session is not None:
             await session.turn_ended(running.id)
 
-    async def _ask(self, session: AgentSession, orchestrator: MultiAgentBase, operation_id: str) -> None:
+    async def _save_task(self, session: AgentSession, orchestrator: MultiAgentBase, operation_id: str) -> None:
         try:
             turn = task_of(orchestrator)
         except MemoryServerError as error:
@@ -102,7 +102,7 @@ class OrchestrationEvents:
             await session.memory.turns.append(session.scope, turn, operation_id)
 
     def _session(self, invocation_state: Mapping[str, Any] | None) -> AgentSession | None:
-        return self._sessions.of_state(invocation_state or {})
+        return self._sessions.find(invocation_state or {})
 
     def _nested_begins(self, event: BeforeMultiAgentInvocationEvent) -> None:
         forget_shared_context(event.source)

@@ -1,4 +1,4 @@
-"""Swarms and Graphs: which agents they are made of, what they were asked, and what they must not carry over."""
+"""Swarms and Graphs: their agents, their task, and the context that must not reach the next invocation."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from mcp_memory_server import NewTurn, Role
 
 
 def agents_of(orchestrator: MultiAgentBase) -> Iterator[Agent]:
-    """Yield the agents of an orchestrator, those of orchestrators inside of it included."""
+    """Yield the agents of an orchestrator, including those of nested ones."""
     for executor in _executors(orchestrator):
         if isinstance(executor, Agent):
             yield executor
@@ -22,7 +22,7 @@ def agents_of(orchestrator: MultiAgentBase) -> Iterator[Agent]:
 
 
 def nested_in(orchestrator: MultiAgentBase) -> Iterator[MultiAgentBase]:
-    """Yield the orchestrators inside of an orchestrator, however deep."""
+    """Yield the orchestrators nested in an orchestrator, at any depth."""
     for executor in _executors(orchestrator):
         if isinstance(executor, MultiAgentBase):
             yield executor
@@ -30,22 +30,22 @@ def nested_in(orchestrator: MultiAgentBase) -> Iterator[MultiAgentBase]:
 
 
 def forget_shared_context(orchestrator: MultiAgentBase) -> None:
-    """Take away what a Swarm has kept of the invocation before, which may have been somebody else's.
+    """Clear what a Swarm keeps from the previous invocation, which may have been for another user.
 
-    Not when it goes on with an invocation that was interrupted: then it is the same one.
+    A resumed invocation keeps it.
     """
-    if isinstance(orchestrator, Swarm) and not is_going_on(orchestrator):
+    if isinstance(orchestrator, Swarm) and not is_resuming(orchestrator):
         orchestrator.shared_context.context.clear()
 
 
-def is_going_on(orchestrator: MultiAgentBase) -> bool:
-    """Tell whether the invocation that begins continues one that was interrupted."""
+def is_resuming(orchestrator: MultiAgentBase) -> bool:
+    """Return whether the invocation resumes one that was interrupted."""
     interrupts = getattr(orchestrator, "_interrupt_state", None)  # Strands has no public name for these
     return bool(getattr(orchestrator, "_resume_from_session", False) or getattr(interrupts, "activated", False))
 
 
 def task_of(orchestrator: MultiAgentBase) -> NewTurn | None:
-    """Return what the orchestrator was asked, as a turn of the user."""
+    """Return the task of the orchestrator as a turn of the user."""
     task = getattr(getattr(orchestrator, "state", None), "task", None)
     if isinstance(task, str):
         return turn_from({"role": "user", "content": [{"text": task}]}, "user")

@@ -22,23 +22,23 @@ from agent_plugins.memory.shared_memory import Source, shared_memory
 from agent_plugins.state.state_coordinator import StateCoordinator
 from agent_plugins.strands.agent_events import AgentEvents
 from agent_plugins.strands.attached import AttachedAgents
-from agent_plugins.strands.guarding import GuardedCalls
-from agent_plugins.strands.identity import Identity, NamedSessions
-from agent_plugins.strands.offered_tools import offered
+from agent_plugins.strands.guarded_calls import GuardedCalls
+from agent_plugins.strands.identity import Identity, SessionResolver
+from agent_plugins.strands.memory_tools import strands_tool
 from agent_plugins.strands.orchestration_events import OrchestrationEvents
 
 TOOL_SECONDS = 60.0
 
 
 class MemoryPlugin(Plugin, MultiAgentPlugin):
-    """Gives agents what is known about the user, and keeps what is said.
+    """Gives agents the memory of the user, and saves their messages.
 
-    Before each call of the model it tells what is known and what the agents of the session share; each message is kept
-    as it is added; around each call of a tool there is a circuit breaker and a time limit. Nothing that is wrong with
-    the memory stops an agent: the model is told what could not be looked up.
+    Before each call of the model it adds what is known about the user and the shared state of the session. It saves
+    each message, and puts a circuit breaker and a timeout around each call of a tool. A failure of the memory never
+    stops an agent: the prompt then says what could not be looked up.
 
     One plugin may be attached to any number of agents, and to a Swarm or a Graph, which attaches it to all its agents.
-    The user and the session come from here or from ``invocation_state=for_user(…)``, never from the model.
+    The user and the session come from these arguments or from ``invocation_state=for_user(…)``, never from the model.
     """
 
     def __init__(
@@ -57,26 +57,28 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         """Make a plugin.
 
         Args:
-            user: Whose memory it is, for calls that do not say.
-            session: Which conversation it is; without one, each user has one for as long as the plugin lives.
-            memory: An open memory, or settings; by default those of the environment. It is opened when first needed.
-            max_tokens: The budget for all that a model is told beside the conversation.
-            tools: What is known about tools: their time limits, fallbacks, alternatives and rules.
-            tool_seconds: How long a tool may take that has no limit of its own; None for as long as it likes.
-            task_seconds: How long a turn may take before the model is told to finish.
-            guard_rules: When an agent counts as running in circles.
+            user: The default user, for calls that name none.
+            session: The default session; without one, each user has one for as long as the plugin lives.
+            memory: An open memory, or settings; by default those of the environment. It is opened when first used.
+            max_tokens: The budget of the prompt block.
+            tools: Timeouts, fallbacks, alternatives and breaker rules of tools.
+            tool_seconds: The timeout of tools that have none of their own; None for no timeout.
+            task_seconds: The time budget of a turn; after it the prompt asks the model to finish.
+            guard_rules: When repeated calls and hand-offs count as a loop.
             offer_tools: Whether the model gets the five memory tools.
         """
         super().__init__()
         self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
-        self._named = NamedSessions(Identity(user, session), self._sessions)
+        self._resolver = SessionResolver(Identity(user, session), self._sessions)
         self._agents = AttachedAgents()
-        self._events = AgentEvents(self._named, self._agents, task_seconds)
-        self._orchestrations = OrchestrationEvents(self._named, self._agents, self.attach, task_seconds)
-        self._calls = GuardedCalls(self.registry, tool_seconds, self._named.of)
-        self._offered: list[AgentTool] = [offered(each, self._named) for each in AGENT_TOOLS] if offer_tools else []
+        self._events = AgentEvents(self._resolver, self._agents, task_seconds)
+        self._orchestrations = OrchestrationEvents(self._resolver, self._agents, self.attach, task_seconds)
+        self._calls = GuardedCalls(self.registry, tool_seconds, self._resolver.of)
+        self._memory_tools: list[AgentTool] = (
+            [strands_tool(each, self._resolver) for each in AGENT_TOOLS] if offer_tools else []
+        )
 
     @property
     def name(self) -> str:
@@ -86,7 +88,7 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
     @property
     def tools(self) -> list[AgentTool]:  # pyright: ignore[reportIncompatibleMethodOverride] - any tool will do there
         """The memory tools, which Strands adds to an agent."""
-        return self._offered
+        return self._memory_tools
 
     def init_agent(self, agent: Agent) -> None:
         """Attach to an agent. Its plugin registry adds the tools."""
@@ -99,34 +101,34 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         self._orchestrations.watch(orchestrator)
 
     def attach(self, agent: Agent) -> None:
-        """Attach to an agent that was made without the plugin. Twice is harmless."""
+        """Attach to an agent that was created without the plugin. Attaching twice is harmless."""
         if not self._agents.knows(agent):
             self.init_agent(agent)
             if self.tools:
                 agent.tool_registry.process_tools(list(self.tools))
 
     def coordinator(self, invocation_state: Mapping[str, Any] | None = None) -> StateCoordinator:
-        """Return the shared state of the session that an invocation is part of: for tools, and for the host.
+        """Return the shared state of the session of an invocation, for tools and for the host application.
 
         Raises:
-            InvalidRequestError: Nobody said whose session it is.
+            InvalidRequestError: No user was named.
         """
-        return self._named.named_in(invocation_state or {}).coordinator
+        return self._resolver.resolve(invocation_state or {}).coordinator
 
     def locks(self, invocation_state: Mapping[str, Any] | None = None) -> AgentLocks:
         """Return the locks of that session, for tools that must not run at the same time.
 
         Raises:
-            InvalidRequestError: Nobody said whose session it is.
+            InvalidRequestError: No user was named.
         """
-        return self._named.named_in(invocation_state or {}).locks
+        return self._resolver.resolve(invocation_state or {}).locks
 
     def status(self) -> dict[str, Any]:
-        """Return how the tools are doing, which calls are under way, and how often agents ran away."""
+        """Return the status of the tools, the running calls, and the findings of the guards."""
         return {**self.registry.status(), "guards": self._sessions.counts()}
 
     def close(self) -> None:
-        """Close the memory, also for other plugins with the same settings. Without this call, that is done at exit."""
+        """Close the memory, also for other plugins with the same settings. By default that happens at exit."""
         self._sessions.close()
 
     def __enter__(self) -> Self:

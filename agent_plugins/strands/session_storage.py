@@ -14,11 +14,11 @@ R = TypeVar("R")
 
 
 class SessionStorage(Storage):
-    """Keeps what Strands stores for one user, whatever its size, for 90 days after it was last written.
+    """Stores the session data of Strands for one user, of any size, for 90 days after the last write.
 
     Agent(session_manager=SnapshotSessionManager("chat-7", storage=SessionStorage("ana")))
 
-    It belongs to the user: a session id alone opens nothing, and forgetting the user takes it along.
+    It belongs to the user: a session id alone opens nothing, and forgetting the user deletes it.
     """
 
     def __init__(self, user: str, *, memory: Source = None) -> None:
@@ -26,7 +26,7 @@ class SessionStorage(Storage):
         self._memory = shared_memory(memory)
 
     async def write(self, key: str, data: bytes) -> None:
-        """Keep the data, in place of what was there."""
+        """Store the data, in place of an earlier version."""
         await _translated(lambda: self._write(key, data))
 
     async def read(self, key: str) -> bytes | None:

@@ -112,6 +112,7 @@ async def forget(
 
 
 MEMORY_TOOLS = (recall, remember_fact, set_preference, load_context, forget)
+"""The five tools that every client and every agent gets."""
 
 
 def _learned_reply(learned: Learned, similar: Sequence[StoredMemory] = ()) -> Reply:

@@ -37,12 +37,23 @@ def open_metrics_page() -> MetricsPage:
     return MetricsPage(page.metrics, page.render)
 
 
-def metrics_of_this_process() -> Metrics | None:
-    """Return metrics that go wherever this process sends them; None if nobody set that up."""
-    if "opentelemetry.sdk" not in sys.modules:
-        return None  # so nobody waits for their code to load
-    from mcp_memory_server.adapters.opentelemetry.metrics import open_metrics
+def open_metrics() -> Metrics:
+    """Return metrics for `open_memory` that go to the OpenTelemetry SDK of this process.
 
+    Raises:
+        ConfigurationError: The packages for it are not installed.
+    """
+    try:
+        from mcp_memory_server.adapters.opentelemetry import metrics
+    except ModuleNotFoundError as error:
+        raise missing_package("metrics", error) from error
+    return metrics.open_metrics()
+
+
+def metrics_of_this_process() -> Metrics | None:
+    """Return metrics that go to the OpenTelemetry SDK of this process; None if it has none."""
+    if "opentelemetry.sdk" not in sys.modules:
+        return None  # without loading OpenTelemetry
     return open_metrics()
 
 

@@ -1,4 +1,4 @@
-"""Breakers, guards and state bring no framework along, and no Redis either."""
+"""Importing the public names of the plugins loads no framework and no Redis."""
 
 import subprocess
 import sys
@@ -9,14 +9,14 @@ HEAVY = {"agent_squad", "anthropic", "boto3", "botocore", "mcp", "redis", "stran
 
 PROGRAM = """
 import sys
-import agent_plugins.breakers.status_file, agent_plugins.breakers.tool_registry
-import agent_plugins.guards.agent_locks, agent_plugins.state.changes
-import agent_plugins.state.state_coordinator, agent_plugins.state.token_budget
+import agent_plugins
+for name in set(agent_plugins.__all__) - {"RedisCircuits"}:
+    getattr(agent_plugins, name)
 print(*sorted({name.partition('.')[0] for name in sys.modules}))
 """
 
 
-def test_what_knows_no_framework_loads_none() -> None:
+def test_the_public_names_load_no_framework() -> None:
     loaded = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert HEAVY.isdisjoint(loaded.stdout.split())

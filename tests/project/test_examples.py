@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 SHOWS = {
-    "conversations.py": ["said twice:      one turn", "at hand:         20 of 31 turns", "'days': 30, 'budget': 900"],
-    "facts_over_time.py": ["said again:      2 times", "in March:        Ana lives in Lisbon.", "source='confirmed'"],
+    "conversations.py": ["appended twice:  one turn", "loaded:          20 of 31 turns", "'days': 30, 'budget': 900"],
+    "facts_over_time.py": ["repeated:        2 times", "in March:        Ana lives in Lisbon.", "source='confirmed'"],
     "fortnight.py": ["## Still open", "The user works at Globex.", "The user lives in Vienna.", "session 59, chloé"],
     "mcp_client.py": ["tools: recall, remember_fact", "tone: brief", "Ana is allergic to peanuts."],
 }
@@ -24,7 +24,7 @@ PRINTED = dict(
 
 
 def examples() -> list[str]:
-    """Return what can be run; the scripts are what the agents of the others speak by."""
+    """Return the examples that can be run: all but the scripted models."""
     return sorted(path.name for path in (ROOT / "examples").glob("*.py") if not path.name.startswith("scripted_"))
 
 

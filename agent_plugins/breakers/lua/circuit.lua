@@ -1,8 +1,8 @@
--- One circuit, shared by workers. Every change raises its generation, which is also the token of a probe: whoever holds
--- an old one is told how things stand, and changes nothing. Answers the state, the generation, how many milliseconds
--- remain, and whether the caller's wish was granted.
+-- One circuit, shared by workers. Every change raises its generation, which is also the fencing token of a probe: a
+-- caller with an old one changes nothing and gets the current state. Returns the state, the generation, how many
+-- milliseconds remain, and whether the command was carried out.
 local record, names = KEYS[1], KEYS[2]
-local wish, name, generation_known, milliseconds, channel, origin, life =
+local command, name, generation_known, milliseconds, channel, origin, life =
   ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
 
 local time = redis.call('TIME')
@@ -20,7 +20,7 @@ local function answer(granted)
   return { state, integer(generation), integer(remaining()), granted and 1 or 0 }
 end
 
--- Generations are times of the server, so that they go on rising when it lost its memory.
+-- Generations are times of the server, so that they keep rising after it lost its data.
 local function change(to, after)
   state, till = to, now + after
   generation = math.max(generation + 1, generation_known + 1, now * 1000)
@@ -33,25 +33,25 @@ local function change(to, after)
   return answer(true)
 end
 
-if wish == 'look' then return answer(false) end
+if command == 'look' then return answer(false) end
 
-if wish == 'claim' then
-  -- An open circuit that nobody knows of was forgotten by the server, or could not be told to it: it is open here.
+if command == 'claim' then
+  -- A circuit that is unknown here was lost by the server, or its report did not arrive: the worker knows it is open.
   local closed = state == 'closed' and generation > generation_known
   if closed or (state ~= 'closed' and remaining() > 0) then return answer(false) end
   return change('half_open', milliseconds)
 end
 
-if wish == 'open' then
-  -- Failures of calls that began before the circuit last changed say nothing about how it is now.
+if command == 'open' then
+  -- Failures of calls that began before the circuit last changed say nothing about its current state.
   local is_news = (state == 'closed' or state == 'unknown') and generation <= generation_known
   if not is_news then return answer(false) end
   return change('open', milliseconds)
 end
 
--- The rest is for whoever holds the probe.
+-- The remaining commands are for the holder of the probe.
 if state ~= 'half_open' or generation ~= generation_known then return answer(false) end
-if wish == 'close' then return change('closed', 0) end
-if wish == 'fail' then return change('open', milliseconds) end
-if wish == 'free' then return change('open', 0) end
-return redis.error_reply('unknown wish ' .. wish)
+if command == 'close' then return change('closed', 0) end
+if command == 'fail' then return change('open', milliseconds) end
+if command == 'free' then return change('open', 0) end
+return redis.error_reply('unknown command ' .. command)

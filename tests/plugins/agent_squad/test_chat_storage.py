@@ -153,7 +153,7 @@ def test_a_chat_with_one_agent_is_found_among_those_with_many_others(storage: Me
     assert [message.content[0]["text"] for message in busy] == [str(number) for number in range(140, 150)]
 
 
-def test_all_chats_are_told_in_words_with_the_agent_before_its_answer(storage: MemoryChatStorage) -> None:
+def test_all_chats_are_returned_as_text_with_the_agent_before_its_answer(storage: MemoryChatStorage) -> None:
     result = said("user")
     result.content = [{"toolResult": {"toolUseId": "t9", "content": [{"json": {"a": 1}}]}}]
 

@@ -1,4 +1,4 @@
-"""A squad with a memory: what agents are told, who was chosen, tools that break, and agents that fail."""
+"""A squad with a memory: the prompt block of agents, the chosen agent, tools that break, and agents that fail."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def ask_squad(squad: MemorySquad, words: str, user: str = "ana", session: str = 
     return response.output.content[0]["text"]
 
 
-def test_an_agent_of_any_class_is_told_what_is_known_and_none_of_it_is_saved(shared: SharedMemory, ask: Ask) -> None:
+def test_an_agent_of_any_class_gets_the_prompt_block_and_none_of_it_is_saved(shared: SharedMemory, ask: Ask) -> None:
     ask(lambda memory: memory.facts.learn(ANA, Statement("Ana lives in Lisbon.")))
     clerk = Clerk("orders", lambda _: "It is on its way to Lisbon.")
     squad = squad_of(shared, clerk)
@@ -48,7 +48,7 @@ def test_an_agent_of_any_class_is_told_what_is_known_and_none_of_it_is_saved(sha
     assert [turn.content for turn in turns] == ["orders: where is it?", "It is on its way to Lisbon."]
 
 
-def test_an_agent_that_joins_late_is_told_what_was_said_to_the_others(shared: SharedMemory) -> None:
+def test_an_agent_that_joins_late_gets_the_turns_of_the_others(shared: SharedMemory) -> None:
     search, orders = Clerk("search", lambda _: "It is Dune."), Clerk("orders", lambda _: "Ordered.")
     squad = squad_of(shared, search, orders)
 
@@ -153,7 +153,7 @@ class Response:
         self.content = [{"toolUse": {"name": name, "toolUseId": "t1", "input": inputs}}]
 
 
-async def called(tools: GuardedTools, name: str, **inputs: Any) -> str:
+async def tool_call_id(tools: GuardedTools, name: str, **inputs: Any) -> str:
     message = await tools.tool_handler(AgentProviderType.BEDROCK.value, Response(name, **inputs), [])
     return message.content[0]["toolResult"]["content"][0]["text"]
 
@@ -176,11 +176,11 @@ def test_a_tool_that_raises_becomes_an_answer_is_reported_and_breaks_the_circuit
     )
 
     async def four() -> list[dict[str, Any]]:
-        return [json.loads(await called(tools, "search", title=f"Book {number}")) for number in range(4)]
+        return [json.loads(await tool_call_id(tools, "search", title=f"Book {number}")) for number in range(4)]
 
-    told = asyncio.run(four())
-    assert [each["error"] for each in told] == ["tool_failed"] * 3 + ["tool_unavailable"]
-    assert told[3]["alternatives"] == ["shelf"]
+    answers = asyncio.run(four())
+    assert [each["error"] for each in answers] == ["tool_failed"] * 3 + ["tool_unavailable"]
+    assert answers[3]["alternatives"] == ["shelf"]
     assert noting.errors == ["search: no answer"] * 3
 
 
@@ -189,7 +189,7 @@ def test_a_fallback_takes_the_place_of_a_broken_tool() -> None:
     tools = GuardedTools([AgentTool("search", func=broken), AgentTool("shelf", func=shelf)], registry=registry)
 
     async def four() -> list[str]:
-        return [await called(tools, "search", title=f"Book {number}") for number in range(4)]
+        return [await tool_call_id(tools, "search", title=f"Book {number}") for number in range(4)]
 
     assert asyncio.run(four())[3].startswith("Book 3 is on the shelf\nsearch is not available")
 
@@ -198,7 +198,7 @@ def test_a_tool_that_hangs_holds_up_neither_the_request_nor_the_loop() -> None:
     released = threading.Event()
     tools = GuardedTools([AgentTool("hang", func=lambda: released.wait(60))], tool_seconds=0.05)
 
-    answer = json.loads(asyncio.run(called(tools, "hang")))
+    answer = json.loads(asyncio.run(tool_call_id(tools, "hang")))
     was_released = released.is_set()
     released.set()
 
@@ -210,8 +210,8 @@ def test_a_tool_called_wrongly_or_by_a_wrong_name_is_not_taken_for_broken() -> N
 
     async def both() -> list[dict[str, Any]]:
         return [
-            json.loads(await called(tools, "shelf", titel="x")),
-            json.loads(await called(tools, "shelv", title="x")),
+            json.loads(await tool_call_id(tools, "shelf", titel="x")),
+            json.loads(await tool_call_id(tools, "shelv", title="x")),
         ]
 
     wrong, unknown = asyncio.run(both())
@@ -223,9 +223,9 @@ def test_tools_of_an_agent_in_a_squad_know_the_user_and_are_logged(shared: Share
     tools = GuardedTools([*memory_tools(), AgentTool("shelf", func=shelf)])
 
     async def answer(_: str) -> str:
-        await called(tools, "remember_fact", fact="Ana collects first editions.")
-        await called(tools, "shelf", title="Dune")
-        return await called(tools, "recall", query="What does Ana collect? first editions", user_id="ben")
+        await tool_call_id(tools, "remember_fact", fact="Ana collects first editions.")
+        await tool_call_id(tools, "shelf", title="Dune")
+        return await tool_call_id(tools, "recall", query="What does Ana collect? first editions", user_id="ben")
 
     def refused(text: str) -> bool:
         return json.loads(text)["error"] == "invalid_request"
@@ -246,13 +246,13 @@ def test_the_same_call_again_and_again_is_stopped(shared: SharedMemory) -> None:
     tools = GuardedTools([AgentTool("shelf", func=shelf)])
 
     async def answer(_: str) -> str:
-        return [await called(tools, "shelf", title="Dune") for _ in range(6)][-1]
+        return [await tool_call_id(tools, "shelf", title="Dune") for _ in range(6)][-1]
 
     assert json.loads(ask_squad(squad_of(shared, Clerk("orders", answer)), "orders: go"))["error"] == "repeated_call"
 
 
 def test_memory_tools_outside_of_a_squad_say_what_is_missing() -> None:
-    assert "MemorySquad" in asyncio.run(called(GuardedTools(memory_tools()), "recall", query="x"))
+    assert "MemorySquad" in asyncio.run(tool_call_id(GuardedTools(memory_tools()), "recall", query="x"))
 
 
 def test_a_supervisor_with_a_team_works_on_the_storage_from_its_threads(shared: SharedMemory, ask: Ask) -> None:

@@ -12,7 +12,7 @@ from agent_plugins.breakers.permits import Permit
 from agent_plugins.breakers.redis_circuits import RedisCircuits
 
 RULES = BreakerRules(threshold=1, rest=0.02, probe_timeout=60.0)
-PATIENCE = 120
+TIMEOUT_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ def probes_of_each_round(url: str, *, processes: int, calls: int, rounds: int) -
     """Return how many of the calls probed, for so many rounds in which one did."""
     spawn = multiprocessing.get_context("spawn")
     # A round in which the server finds that it is a millisecond early has no probe, and is not counted.
-    stage = Stage(processes, calls, rounds, spawn.Barrier(processes, timeout=PATIENCE), spawn.Array("i", 20 * rounds))
+    stage = Stage(
+        processes, calls, rounds, spawn.Barrier(processes, timeout=TIMEOUT_SECONDS), spawn.Array("i", 20 * rounds)
+    )
     workers = [spawn.Process(target=work, args=(url, stage, number), daemon=True) for number in range(processes)]
     for worker in workers:
         worker.start()
@@ -75,14 +77,14 @@ def end(breaker: CircuitBreaker, granted: list[Permit], place: int) -> None:
 
 
 def wait_until_due(breaker: CircuitBreaker) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (status := breaker.status()).state is CircuitState.CLOSED or status.retry_after > 0:
         assert time.monotonic() < deadline, status
-        time.sleep(0.001)  # until the others were heard; it decides nothing
+        time.sleep(0.001)  # until reports of the others arrived; it decides nothing
 
 
 class Callers:
-    """Threads that all ask at the same instant, as often as they are told to."""
+    """Threads that all ask at the same instant, as often as a test asks."""
 
     def __init__(self, breaker: CircuitBreaker, calls: int) -> None:
         self._breaker = breaker

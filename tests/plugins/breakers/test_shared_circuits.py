@@ -18,11 +18,11 @@ from tests.plugins.breakers.probers import probes_of_each_round
 
 SHORT = BreakerRules(threshold=2, rest=0.05, probe_timeout=30.0)
 LONG = BreakerRules(threshold=2, rest=60.0, probe_timeout=30.0)
-PATIENCE = 30
+TIMEOUT_SECONDS = 30
 
 
 class Worker:
-    """A process as far as Redis can tell: it has connections and an identity of its own."""
+    """A process from the point of view of Redis: it has connections and an identity of its own."""
 
     def __init__(self, url: str, rules: BreakerRules) -> None:
         self.circuits = RedisCircuits(url)
@@ -60,10 +60,10 @@ def worker() -> Iterator[MakeWorker]:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not holds():
         assert time.monotonic() < deadline
-        time.sleep(0.005)  # until others were told; it decides nothing
+        time.sleep(0.005)  # until others were notified; it decides nothing
 
 
 def test_ten_workers_open_together(own_redis: RedisServer, worker: MakeWorker) -> None:
@@ -222,7 +222,7 @@ async def test_an_async_caller_that_is_cancelled_while_it_asks_leaves_the_slot_f
     async def granted() -> bool:
         return (await one.breaker.ask_async()).is_probe
 
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not await granted():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.005)  # until the cancelled one was heard; it decides nothing

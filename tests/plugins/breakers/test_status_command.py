@@ -83,8 +83,8 @@ def test_what_cannot_be_looked_up_is_said_in_one_line(tmp_path: Path, capsys: py
 def test_the_help_helps_and_nothing_to_look_at_is_an_error() -> None:
     command = [sys.executable, "-m", "agent_plugins", "status"]
 
-    told = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    help_page = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
     wrong = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
-    assert "StatusFile(PATH, registry.status)" in told.stdout
+    assert "StatusFile(PATH, registry.status)" in help_page.stdout
     assert (wrong.returncode, "name where to look: --file PATH, --redis URL" in wrong.stderr) == (2, True)

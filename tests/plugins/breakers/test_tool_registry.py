@@ -88,7 +88,7 @@ def test_a_broken_tool_is_refused_with_what_else_could_be_tried(registry: ToolRe
     }
 
 
-def test_without_an_alternative_the_model_is_told_to_go_on_without(registry: ToolRegistry) -> None:
+def test_without_an_alternative_the_advice_is_to_go_on_without(registry: ToolRegistry) -> None:
     break_tool(registry, "pay")
 
     assert refused(registry, "pay").advice() == (

@@ -9,7 +9,7 @@ from agent_plugins.guards.agent_locks import AgentLocks, LockNotFreeError
 from agent_plugins.guards.guards import Guards
 from tests.plugins.fake_monotonic import FakeMonotonic
 
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_threads_hold_a_lock_one_at_a_time(locks: AgentLocks) -> None:
     def work(name: str) -> None:
         nonlocal inside, most
         for _ in range(3):
-            with locks.hold("cart", name, patience=PATIENCE):
+            with locks.hold("cart", name, timeout=TIMEOUT_SECONDS):
                 inside += 1
                 most = max(most, inside)
                 inside -= 1
@@ -46,10 +46,10 @@ def test_threads_hold_a_lock_one_at_a_time(locks: AgentLocks) -> None:
 async def test_a_lock_that_is_not_released_is_not_waited_for_for_ever(locks: AgentLocks, guards: Guards) -> None:
     held = pytest.raises(LockNotFreeError, match='"cart" is held by "orders" for 0 s')
     with locks.hold("cart", "orders"), held:
-        async with locks.hold_async("cart", "search", patience=0.02):
+        async with locks.hold_async("cart", "search", timeout=0.02):
             pass
 
-    async with locks.hold_async("cart", "search", patience=0):
+    async with locks.hold_async("cart", "search", timeout=0):
         assert guards.counts()["deadlock"] == 0
 
 
@@ -58,7 +58,7 @@ async def test_agents_that_would_wait_for_each_other_are_refused_at_once(locks: 
     async def first() -> None:
         async with locks.hold_async("cart", "orders"):
             both.set()
-            async with locks.hold_async("stock", "orders", patience=PATIENCE):
+            async with locks.hold_async("stock", "orders", timeout=TIMEOUT_SECONDS):
                 pass
 
     both = asyncio.Event()
@@ -67,7 +67,7 @@ async def test_agents_that_would_wait_for_each_other_are_refused_at_once(locks: 
         await both.wait()
         await asyncio.sleep(0)
         with pytest.raises(LockNotFreeError, match='Nobody can go on: "search" waits for "orders" waits for "search"'):
-            async with locks.hold_async("cart", "search", patience=PATIENCE):
+            async with locks.hold_async("cart", "search", timeout=TIMEOUT_SECONDS):
                 pass
     await other
 
@@ -77,7 +77,7 @@ async def test_agents_that_would_wait_for_each_other_are_refused_at_once(locks: 
 @pytest.mark.anyio
 async def test_a_cancelled_agent_waits_for_nobody_any_more(locks: AgentLocks, guards: Guards) -> None:
     async def wait() -> None:
-        async with locks.hold_async("cart", "search", patience=PATIENCE):
+        async with locks.hold_async("cart", "search", timeout=TIMEOUT_SECONDS):
             pass
 
     async with locks.hold_async("cart", "orders"):
@@ -93,11 +93,13 @@ def test_a_block_that_raises_releases_its_lock(locks: AgentLocks) -> None:
     with pytest.raises(ZeroDivisionError), locks.hold("cart", "orders"):
         _ = 1 // 0
 
-    with locks.hold("cart", "search", patience=0):
+    with locks.hold("cart", "search", timeout=0):
         pass
 
 
-def test_a_lock_that_is_held_for_too_long_is_told(locks: AgentLocks, guards: Guards, monotonic: FakeMonotonic) -> None:
+def test_a_lock_that_is_held_for_too_long_is_reported(
+    locks: AgentLocks, guards: Guards, monotonic: FakeMonotonic
+) -> None:
     with locks.hold("cart", "orders"):
         monotonic.advance(61)
 

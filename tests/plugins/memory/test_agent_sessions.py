@@ -26,8 +26,8 @@ def test_a_session_that_was_let_go_of_comes_back_with_its_state(
     for number in (2, 3, 4):
         sessions.of(Scope("ana", str(number)))
     again = sessions.of(Scope("ana", "1"))
-    told = asyncio.run(again.context("clerk"))
+    prompt = asyncio.run(again.context("clerk"))
     sessions.close()
 
     assert again is not first
-    assert '"title" = "Dune"' in told
+    assert '"title" = "Dune"' in prompt

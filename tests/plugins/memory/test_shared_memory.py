@@ -55,7 +55,7 @@ def test_the_same_settings_are_one_memory_and_a_closed_one_is_not_handed_out_aga
         asyncio.run(first.get())
 
 
-def test_a_memory_that_somebody_else_opened_is_not_closed(tmp_path: Path) -> None:
+def test_a_memory_that_the_caller_opened_is_not_closed(tmp_path: Path) -> None:
     async def lend() -> int:
         async with open_memory(settings(tmp_path)) as memory:
             shared_memory(memory).close()

@@ -1,4 +1,4 @@
-"""What an agent reads of the shared state: short, within its budget, and data that cannot pose as anything else."""
+"""The shared state as text for an agent: short, within its budget, and quoted as data."""
 
 import re
 
@@ -45,7 +45,7 @@ def state_after(*changes: Change, environment: Environment | None = None) -> Ses
     return state
 
 
-def test_everything_an_agent_can_act_on_is_told_the_most_urgent_first() -> None:
+def test_everything_an_agent_can_act_on_is_listed_the_most_urgent_first() -> None:
     environment = Environment("pt-PT", "pt", "vip", {"items": 2, "total": "31.90 EUR"}, ("free shipping",))
 
     text = write_context(
@@ -68,7 +68,7 @@ def test_everything_an_agent_can_act_on_is_told_the_most_urgent_first() -> None:
     ]
 
 
-def test_where_there_is_nothing_to_act_on_nothing_is_told() -> None:
+def test_a_state_with_nothing_to_act_on_is_an_empty_text() -> None:
     assert write_context(SessionState(), Status.COMPLETE, count_tokens, 500) == ""
 
 
@@ -85,7 +85,7 @@ def test_a_task_past_its_budget_says_what_to_do() -> None:
     assert "- time: 7 s over budget; finish now with what you have, and say what is missing" in text
 
 
-def test_failed_steps_are_told_with_the_reason() -> None:
+def test_failed_steps_are_listed_with_the_reason() -> None:
     state = state_after(begin_task("order"), start_step("pay"), fail_step("pay", "card declined"))
 
     assert '- failed: "pay": "card declined"' in write_context(state, Status.COMPLETE, count_tokens, 500)

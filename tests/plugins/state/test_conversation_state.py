@@ -38,13 +38,13 @@ def after(*changes: Change, state: SessionState | None = None) -> Conversation:
 
 @pytest.mark.parametrize(("here", "there"), list(product(Phase, Phase)), ids=str)
 def test_a_phase_follows_another_exactly_where_the_table_says_so(here: Phase, there: Phase) -> None:
-    talk = Conversation(phase=here)
+    conversation = Conversation(phase=here)
 
     if here is there or there.value in ALLOWED[here].split():
-        assert talk.entering(there).phase is there
+        assert conversation.entering(there).phase is there
     else:
         with pytest.raises(InvalidRequestError, match=f"does not go from {here} to {there}; it may go to"):
-            talk.entering(there)
+            conversation.entering(there)
 
 
 def test_every_phase_can_be_reached_from_the_start_and_left_again() -> None:
@@ -62,25 +62,25 @@ def test_a_required_slot_is_open_until_it_has_a_valid_value() -> None:
     wrong = after(need_slots("email"), fill_slot("email", "ana", problem="it has no @"))
     right = after(need_slots("email"), fill_slot("email", "ana@example.org"))
 
-    assert [talk.open_slots() for talk in (empty, wrong, right)] == [["email"], ["email"], []]
+    assert [conversation.open_slots() for conversation in (empty, wrong, right)] == [["email"], ["email"], []]
 
 
 def test_what_is_inferred_never_replaces_what_was_confirmed() -> None:
-    talk = after(fill_slot("size", "L", confirmed=True), fill_slot("size", "M"))
+    conversation = after(fill_slot("size", "L", confirmed=True), fill_slot("size", "M"))
 
-    assert (talk.slots["size"].value, talk.slots["size"].state) == ("L", SlotState.CONFIRMED)
+    assert (conversation.slots["size"].value, conversation.slots["size"].state) == ("L", SlotState.CONFIRMED)
 
 
 def test_what_is_inferred_replaces_a_confirmed_value_that_is_not_valid() -> None:
-    talk = after(fill_slot("size", "XXXL", confirmed=True, problem="not on sale"), fill_slot("size", "L"))
+    conversation = after(fill_slot("size", "XXXL", confirmed=True, problem="not on sale"), fill_slot("size", "L"))
 
-    assert (talk.slots["size"].value, talk.slots["size"].state) == ("L", SlotState.INFERRED)
+    assert (conversation.slots["size"].value, conversation.slots["size"].state) == ("L", SlotState.INFERRED)
 
 
 def test_confirming_keeps_the_value_and_needs_one() -> None:
-    talk = after(fill_slot("size", "L", agent="orders"), confirm_slot("size"))
+    conversation = after(fill_slot("size", "L", agent="orders"), confirm_slot("size"))
 
-    assert talk.slots["size"] == Slot("L", SlotState.CONFIRMED, filled_by="orders")
+    assert conversation.slots["size"] == Slot("L", SlotState.CONFIRMED, filled_by="orders")
     with pytest.raises(NotFoundError, match="the slot 'colour' is empty"):
         after(confirm_slot("colour"))
 
@@ -94,11 +94,11 @@ def test_filling_the_slot_that_was_asked_for_answers_the_question() -> None:
 
 
 def test_clearing_a_slot_leaves_it_open_if_it_is_required() -> None:
-    talk = after(
+    conversation = after(
         need_slots("size"), fill_slot("size", "L"), fill_slot("note", "x"), clear_slot("size"), clear_slot("note")
     )
 
-    assert (talk.open_slots(), set(talk.slots)) == (["size"], {"size"})
+    assert (conversation.open_slots(), set(conversation.slots)) == (["size"], {"size"})
 
 
 def test_slots_without_end_are_refused() -> None:

@@ -76,9 +76,9 @@ def test_it_is_known_how_far_each_of_the_last_fifty_writers_has_got(writers: lis
 def test_the_last_two_hundred_operations_are_recognised_and_no_others(operations: list[str]) -> None:
     state = SessionState()
     for operation in operations:
-        state = state.having_seen(operation)
+        state = state.with_applied(operation)
 
-    recognised = [operation for operation in operations if state.has_seen(operation)]
+    recognised = [operation for operation in operations if state.has_applied(operation)]
 
     assert recognised == operations[-REMEMBERED_OPERATIONS:]
-    assert not state.has_seen("".join(operations) + "never done")
+    assert not state.has_applied("".join(operations) + "never done")

@@ -1,4 +1,4 @@
-"""One state for all agents of a session: nothing is lost, nothing happens twice, and what changed is told."""
+"""One state for all agents of a session: no change is lost, none is applied twice, and listeners are called."""
 
 import asyncio
 import threading
@@ -29,7 +29,7 @@ from tests.plugins.fake_monotonic import FakeMonotonic
 pytestmark = pytest.mark.anyio
 
 CHAT = Scope("ana", "chat")
-PATIENCE = 30
+TIMEOUT_SECONDS = 30
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -43,10 +43,10 @@ async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 async def heard_of(coordinator: StateCoordinator) -> SessionState:
     """Wait until somebody else has changed something, and return what it is now."""
-    told: Future[SessionState] = Future()
-    end = coordinator.listen(lambda _before, now: told.set_result(now))
+    received: Future[SessionState] = Future()
+    end = coordinator.listen(lambda _before, now: received.set_result(now))
     try:
-        return await asyncio.wait_for(asyncio.wrap_future(told), PATIENCE)
+        return await asyncio.wait_for(asyncio.wrap_future(received), TIMEOUT_SECONDS)
     finally:
         end()
 
@@ -137,10 +137,10 @@ async def test_a_cart_that_is_updated_elsewhere_reaches_agents_that_run(memory: 
         await asyncio.sleep(0)
         await shop.update_environment(cart={"items": 2})
         await hearing
-        told, later = (running.to_agent_context(agent="orders") for _ in range(2))
+        text, later = (running.to_agent_context(agent="orders") for _ in range(2))
 
     assert "cart" not in before
-    assert '- cart (changed since you last looked): {"items": 2}' in told
+    assert '- cart (changed since you last looked): {"items": 2}' in text
     assert '- cart: {"items": 2}' in later
 
 

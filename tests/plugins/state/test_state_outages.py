@@ -1,4 +1,4 @@
-"""A session memory that is away stops no agent: what it did is kept here, said to be, and saved later."""
+"""A session memory that is down stops no agent: changes are applied locally, reported as such, and saved later."""
 
 import asyncio
 import sqlite3
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_plugins.state import saving
+from agent_plugins.state import state_saver
 from agent_plugins.state.changes import enter_phase, fill_slot, take_turn
 from agent_plugins.state.conversation_state import Phase
 from agent_plugins.state.session_state import REMEMBERED_OPERATIONS, SessionState
@@ -62,7 +62,7 @@ async def test_only_the_first_call_waits_for_a_memory_that_is_away(
             asked.append(None)
             return memory
 
-        monkeypatch.setattr(saving, "REST_SECONDS", 3600.0)
+        monkeypatch.setattr(state_saver, "REST_SECONDS", 3600.0)
         coordinator = StateCoordinator(counted, CHAT)
         own_redis.kill()
         saved = [await coordinator.change(take_turn()) for _ in range(50)]
@@ -72,7 +72,7 @@ async def test_only_the_first_call_waits_for_a_memory_that_is_away(
     assert len(asked) == 1
 
 
-async def test_a_change_that_no_longer_fits_when_the_memory_is_back_is_given_up_and_that_is_said(
+async def test_a_change_that_cannot_be_applied_when_the_memory_is_back_is_dropped_and_the_status_says_so(
     tmp_path: Path, own_redis: RedisServer
 ) -> None:
     async with open_memory(settings(tmp_path, own_redis.url)) as memory:
@@ -134,7 +134,7 @@ async def test_sessions_that_are_switched_off_make_a_state_that_is_only_here(tmp
     assert (saved.status, saved.state.conversation.turn_count) == (Status.UNAVAILABLE, 1)
 
 
-async def test_somebody_elses_value_in_the_session_is_left_alone(tmp_path: Path) -> None:
+async def test_a_foreign_value_in_the_session_is_not_overwritten(tmp_path: Path) -> None:
     async with open_memory(settings(tmp_path, f"sqlite://{tmp_path}/sessions.db")) as memory:
         await memory.states.write(CHAT, ["not", "ours"], expected_version=0)
 
@@ -145,7 +145,7 @@ async def test_somebody_elses_value_in_the_session_is_left_alone(tmp_path: Path)
 
 
 async def test_after_closing_nothing_is_tried_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "REST_SECONDS", 0.01)
+    monkeypatch.setattr(state_saver, "REST_SECONDS", 0.01)
     asked: list[None] = []
 
     async def closed() -> Memory:
@@ -161,8 +161,8 @@ async def test_after_closing_nothing_is_tried_any_more(tmp_path: Path, monkeypat
     assert (len(asked), coordinator.unsaved) == (tries, 1)
 
 
-async def test_changes_without_end_are_not_kept_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "MOST_UNSAVED", 3)
+async def test_unsaved_changes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_saver, "MOST_UNSAVED", 3)
     async with open_memory(settings(tmp_path, "none")) as memory:
         coordinator = StateCoordinator(memory, CHAT)
         for _ in range(5):

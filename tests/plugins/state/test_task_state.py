@@ -56,7 +56,7 @@ def test_planning_a_step_that_has_begun_changes_nothing() -> None:
     assert task.steps["one"].status is StepStatus.RUNNING
 
 
-def test_the_oldest_ended_steps_make_way_and_are_counted() -> None:
+def test_the_oldest_ended_steps_are_dropped_and_counted() -> None:
     ended = [
         change for number in range(MOST_STEPS + 5) for change in (start_step(str(number)), finish_step(str(number)))
     ]

@@ -1,4 +1,4 @@
-"""Tools that break, hang, recover or go in circles: what the model is told, and what is counted."""
+"""Tools that break, hang, recover or loop: what the model gets, and what is counted."""
 
 import asyncio
 import json
@@ -58,22 +58,22 @@ def searches(times: int) -> list[Call]:
 
 
 def errors(model_saw: list[Seen]) -> list[dict[str, Any]]:
-    """Return the structured errors that the model was told."""
+    """Return the structured errors that the model got."""
     return [json.loads(line) for seen in model_saw for line in seen.text.splitlines() if line.startswith('{"error"')]
 
 
-def test_a_tool_that_fails_too_often_is_left_alone_and_the_model_is_told_what_else_to_try(shared: SharedMemory) -> None:
+def test_a_tool_that_fails_too_often_is_not_called_and_the_model_gets_an_alternative(shared: SharedMemory) -> None:
     catalogue = Catalogue()
     plugin = MemoryPlugin("ana", memory=shared, tools=[Tool("search", alternatives=("shelf",), rules=RULES)])
     agent = agent_with(plugin, *searches(5), "Sorry.", tools=[catalogue.search, catalogue.shelf])
 
     agent("Find five books.")
 
-    told = errors(model_of(agent).seen)
+    errors_seen = errors(model_of(agent).seen)
     assert catalogue.calls == 3
-    assert [error["error"] for error in told] == ["tool_unavailable", "tool_unavailable"]
-    assert told[0]["alternatives"] == ["shelf"]
-    assert told[0]["retry_after_seconds"] > 0
+    assert [error["error"] for error in errors_seen] == ["tool_unavailable", "tool_unavailable"]
+    assert errors_seen[0]["alternatives"] == ["shelf"]
+    assert errors_seen[0]["retry_after_seconds"] > 0
     assert plugin.status()["tools"]["search"]["health"] == "unavailable"
 
 
@@ -159,7 +159,7 @@ def test_a_tool_of_an_mcp_server_fails_by_its_status_and_that_counts(shared: Sha
 
     @server.tool()
     def price(title: str) -> str:
-        """Tell the price."""
+        """Return the price."""
         raise ToolError("the till is closed") if failure == "foreseen" else ValueError("no such book")
 
     plugin = MemoryPlugin("ana", memory=shared, tools=[Tool("price", rules=RULES)])
@@ -181,10 +181,10 @@ def test_the_same_call_again_and_again_is_noted_then_stopped_and_counted(shared:
 
     agent("Find Dune.")
 
-    told = [seen.text for seen in model_of(agent).seen[1:]]
+    errors_seen = [seen.text for seen in model_of(agent).seen[1:]]
     assert catalogue.calls == 5
-    assert "same arguments" not in told[1]
-    assert "3 times with the same arguments" in told[2]
+    assert "same arguments" not in errors_seen[1]
+    assert "3 times with the same arguments" in errors_seen[2]
     assert errors(model_of(agent).seen)[0]["error"] == "repeated_call"
     assert plugin.status()["guards"]["repeated_call"] == 6
 
@@ -201,7 +201,7 @@ def test_a_new_question_may_need_the_same_call(shared: SharedMemory) -> None:
     assert plugin.status()["guards"]["repeated_call"] == 0
 
 
-def test_a_turn_past_its_time_is_told_to_finish(shared: SharedMemory) -> None:
+def test_the_prompt_of_a_turn_past_its_time_asks_the_model_to_finish(shared: SharedMemory) -> None:
     plugin = MemoryPlugin("ana", memory=shared, task_seconds=0.0001)
     agent = agent_with(plugin, call("recall", query="anything"), lambda seen: seen.line("over budget"))
 

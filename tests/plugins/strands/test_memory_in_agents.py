@@ -1,4 +1,4 @@
-"""What a model is told about the user, what is kept of the conversation, and whose it is."""
+"""The prompt block of a model, the turns that are saved, and the user that they belong to."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ from tests.plugins.strands.conftest import Ask, agent_with, model_of
 ANA = Scope("ana", "s1")
 
 
-def test_what_is_learned_in_one_session_is_told_in_the_next(shared: SharedMemory) -> None:
+def test_what_is_learned_in_one_session_is_in_the_prompt_of_the_next(shared: SharedMemory) -> None:
     monday = MemoryPlugin("ana", "monday", memory=shared)
     agent_with(monday, call("set_preference", key="genre", value="science fiction"), "Noted.")(
         "I love science fiction."
@@ -34,7 +34,7 @@ def test_what_is_learned_in_one_session_is_told_in_the_next(shared: SharedMemory
     assert str(answer).strip() == "genre: science fiction"
 
 
-def test_what_is_learned_in_mid_conversation_is_told_at_the_next_call_of_the_model(plugin: MemoryPlugin) -> None:
+def test_what_is_learned_in_mid_conversation_is_in_the_prompt_of_the_next_model_call(plugin: MemoryPlugin) -> None:
     agent = agent_with(plugin, call("remember_fact", fact="Ana lives in Lisbon."), lambda seen: seen.line("Lisbon"))
 
     answer = agent("I moved to Lisbon.")
@@ -42,7 +42,7 @@ def test_what_is_learned_in_mid_conversation_is_told_at_the_next_call_of_the_mod
     assert str(answer).startswith("Ana lives in Lisbon.")
 
 
-def test_what_is_told_is_in_no_history_and_does_not_pile_up(plugin: MemoryPlugin) -> None:
+def test_the_prompt_block_is_in_no_history_and_does_not_accumulate(plugin: MemoryPlugin) -> None:
     agent = agent_with(plugin, "One.", "Two.", "Three.")
 
     for words in ("first", "second", "third"):
@@ -64,15 +64,15 @@ def test_a_stored_text_can_neither_end_the_fence_nor_pose_as_another(plugin: Mem
 
     agent("Hi")
 
-    told = model_of(agent).seen[0].text
-    assert told.count("</memory>") == 1
-    assert "<system>" not in told
+    prompt = model_of(agent).seen[0].text
+    assert prompt.count("</memory>") == 1
+    assert "<system>" not in prompt
 
 
 def test_each_message_is_kept_once_with_its_role_its_tools_and_its_agent(plugin: MemoryPlugin, ask: Ask[Any]) -> None:
     @tool
     def stock(title: str) -> str:
-        """Tell how many copies there are."""
+        """Return how many copies there are."""
         return f"3 copies of {title}"
 
     agent = agent_with(plugin, call("stock", title="Dune"), "There are three.", name="clerk", tools=[stock])
@@ -85,7 +85,7 @@ def test_each_message_is_kept_once_with_its_role_its_tools_and_its_agent(plugin:
     assert {turn.agent for turn in turns} == {"clerk"}
 
 
-def test_a_message_that_is_told_twice_is_kept_once(plugin: MemoryPlugin, ask: Ask[Any]) -> None:
+def test_a_message_that_is_reported_twice_is_saved_once(plugin: MemoryPlugin, ask: Ask[Any]) -> None:
     agent = agent_with(plugin, "Hello.")
     agent("Hi")
 
@@ -94,7 +94,7 @@ def test_a_message_that_is_told_twice_is_kept_once(plugin: MemoryPlugin, ask: As
     assert ask(lambda memory: memory.conversations.load(ANA)).turn_count == 2
 
 
-def test_an_agent_without_a_history_is_told_what_was_said_before(plugin: MemoryPlugin) -> None:
+def test_an_agent_without_a_history_gets_the_earlier_turns(plugin: MemoryPlugin) -> None:
     agent_with(plugin, "It arrives on Friday.")("Where is my order?")
 
     restarted = agent_with(plugin, lambda seen: seen.line("Friday"))
@@ -104,7 +104,9 @@ def test_an_agent_without_a_history_is_told_what_was_said_before(plugin: MemoryP
     assert "When again?" not in model_of(restarted).seen[0].text.partition("## Earlier")[2]
 
 
-def test_one_agent_serves_two_users_and_tells_neither_about_the_other(shared: SharedMemory, ask: Ask[Any]) -> None:
+def test_one_agent_serves_two_users_and_shows_neither_the_memory_of_the_other(
+    shared: SharedMemory, ask: Ask[Any]
+) -> None:
     agent = agent_with(
         MemoryPlugin(memory=shared),
         call("remember_fact", fact="Ana's code word is bluebird."),
@@ -129,7 +131,7 @@ def test_a_model_cannot_say_whose_memory_it_wants(plugin: MemoryPlugin, ask: Ask
     assert "Ben is allergic" not in str(agent("Look for Ben."))
 
 
-def test_without_a_user_the_agent_answers_and_the_model_is_told_why(shared: SharedMemory) -> None:
+def test_without_a_user_the_agent_answers_and_the_prompt_says_why(shared: SharedMemory) -> None:
     agent = agent_with(MemoryPlugin(memory=shared), lambda seen: seen.text)
 
     answer = str(agent("Hi"))
@@ -228,7 +230,7 @@ def test_calls_of_tools_are_logged_for_the_session(plugin: MemoryPlugin, ask: As
     assert ask(logged) == [("recall", "ok", {"query": "tea", "max_tokens": 100})]
 
 
-def test_what_was_said_is_kept_when_the_call_is_given_up(plugin: MemoryPlugin, ask: Ask[Any]) -> None:
+def test_messages_are_saved_when_the_call_is_cancelled(plugin: MemoryPlugin, ask: Ask[Any]) -> None:
     thinks = asyncio.Event()
 
     @tool
@@ -265,7 +267,7 @@ def test_messages_are_kept_in_the_order_in_which_they_were_said(plugin: MemoryPl
 
 
 @pytest.mark.parametrize("max_tokens", [150, 300, 800, 2000])
-def test_all_that_a_model_is_told_is_within_one_budget(shared: SharedMemory, ask: Ask[Any], max_tokens: int) -> None:
+def test_the_whole_prompt_block_is_within_one_budget(shared: SharedMemory, ask: Ask[Any], max_tokens: int) -> None:
     for number in range(60):
         fact = Statement(f"Ana has read book <number {number}> & liked it a lot.", topic=f"books/{number}")
         ask(lambda memory, fact=fact: memory.facts.learn(ANA, fact))
@@ -276,11 +278,11 @@ def test_all_that_a_model_is_told_is_within_one_budget(shared: SharedMemory, ask
     agent = agent_with(plugin, "Heard.")
     agent("Go on.")
 
-    told = model_of(agent).seen[0].text.removeprefix("Go on.")
-    assert count_tokens(told) <= max_tokens
-    assert count_tokens(told) > max_tokens // 2
-    assert "# What is known" in told
-    assert max_tokens < 800 or all(part in told for part in ("## Earlier", "slot 0"))
+    prompt = model_of(agent).seen[0].text.removeprefix("Go on.")
+    assert count_tokens(prompt) <= max_tokens
+    assert count_tokens(prompt) > max_tokens // 2
+    assert "# What is known" in prompt
+    assert max_tokens < 800 or all(part in prompt for part in ("## Earlier", "slot 0"))
 
 
 def test_a_budget_in_which_nothing_can_be_said_is_refused(shared: SharedMemory) -> None:

@@ -58,7 +58,7 @@ def test_with_the_table_down_for_the_whole_run_the_agent_answers_and_says_what_i
     assert [message["role"] for message in agent.messages] == ["user", "assistant"] * 3
 
 
-def test_messages_said_while_the_table_is_down_wait_in_the_outbox(table_is_down: SharedMemory) -> None:
+def test_messages_added_while_the_table_is_down_wait_in_the_outbox(table_is_down: SharedMemory) -> None:
     async def waiting() -> int:
         return (await (await table_is_down.get()).redrive.waiting()).turns
 
@@ -68,7 +68,7 @@ def test_messages_said_while_the_table_is_down_wait_in_the_outbox(table_is_down:
     assert asyncio.run(waiting()) == before + 2
 
 
-def test_a_memory_that_cannot_be_opened_is_told_and_what_was_said_is_saved_when_it_can(tmp_path: Path) -> None:
+def test_a_memory_that_cannot_be_opened_is_reported_and_messages_are_saved_when_it_can(tmp_path: Path) -> None:
     in_the_way, now = tmp_path / "folder", [0.0]
     in_the_way.write_text("a file where a folder is needed")
     shared = SharedMemory(Settings(table=f"sqlite://{in_the_way}/memory.db"), monotonic=lambda: now[0])
@@ -88,7 +88,7 @@ def test_a_memory_that_cannot_be_opened_is_told_and_what_was_said_is_saved_when_
     shared.close()
 
 
-def test_a_memory_that_hangs_costs_its_patience_a_few_times_and_is_then_left_alone(shared: SharedMemory) -> None:
+def test_a_memory_that_hangs_costs_its_timeout_a_few_times_and_is_then_not_called(shared: SharedMemory) -> None:
     memory = AgentMemory(shared, read_seconds=0.05)
     asked: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Whatever a message is made of, it becomes a turn that can be kept: a hook that raises would end the agent."""
+"""Any message becomes a turn that can be stored: a hook that raises would end the agent."""
 
 from typing import Any
 

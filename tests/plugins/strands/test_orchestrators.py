@@ -95,7 +95,7 @@ def test_a_swarm_keeps_one_conversation_in_which_each_agent_speaks_as_itself(
     assert [speaker for speaker, _ in said].count("user") == 1
 
 
-def test_the_next_agent_is_told_what_the_one_before_it_said_and_found_out(shared: SharedMemory) -> None:
+def test_the_next_agent_gets_the_turns_and_the_state_of_the_one_before_it(shared: SharedMemory) -> None:
     plugin = MemoryPlugin("ana", "s1", memory=shared)
 
     @tool(context=True)
@@ -119,7 +119,7 @@ def test_the_next_agent_is_told_what_the_one_before_it_said_and_found_out(shared
     assert '"orders" is in charge' in model_of(orders).seen[0].text
 
 
-def test_a_hand_over_that_goes_in_a_circle_is_told_and_stopped(shared: SharedMemory) -> None:
+def test_hand_offs_that_form_a_cycle_are_reported_and_stopped(shared: SharedMemory) -> None:
     ping = agent("ping", *[hand_over("pong"), "Over to pong."] * 10)
     pong = agent("pong", *[hand_over("ping"), "Over to ping."] * 10)
     plugin = MemoryPlugin("ana", "s1", memory=shared)

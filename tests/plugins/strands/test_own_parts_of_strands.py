@@ -117,7 +117,7 @@ def test_the_plugin_and_a_session_manager_live_in_one_agent(shared: SharedMemory
     assert "<memory" not in str(again.messages[:-1])
 
 
-def test_the_storage_is_one_of_strands_and_tells_when_it_cannot_be_reached(tmp_path: Path) -> None:
+def test_the_storage_is_one_of_strands_and_raises_when_it_cannot_be_reached(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     storage = SessionStorage("ana", memory=Settings(table=f"sqlite://{tmp_path}/file/memory.db"))
 

@@ -1,4 +1,4 @@
-"""Saving what agents share: each change is applied to the newest state, and kept here while the memory is away."""
+"""Saving the shared state: each change is applied to the newest stored state, or locally while the memory is down."""
 
 import asyncio
 import logging
@@ -20,10 +20,10 @@ from mcp_memory_server import ConflictError, Memory, Scope, Status
 
 DEADLINE_SECONDS = 5.0
 REST_SECONDS = 1.0
-"""A memory that does not answer is asked again no sooner; meanwhile nobody waits for it."""
+"""How long a memory that did not answer is not asked again, so that no caller waits for it."""
 LONGEST_PAUSE_SECONDS = 30.0
-"""What is only here is tried to be saved after ever longer pauses, up to this one."""
-MOST_UNSAVED = MOST_REMEMBERED = 1000
+"""Unsaved changes are retried after pauses that double up to this one."""
+MOST_UNSAVED = MAX_REMEMBERED_IDS = 1000
 _LONGEST_YIELD = 0.02
 
 MemorySource: TypeAlias = Callable[[], Awaitable[Memory]]
@@ -31,11 +31,12 @@ MemorySource: TypeAlias = Callable[[], Awaitable[Memory]]
 logger = logging.getLogger(__name__)
 
 
-class Saving:
-    """The state of one session as it is known here, and the only way to change it. Safe to use from any thread.
+class StateSaver:
+    """The state of one session as this process knows it, and the only way to change it. Safe to use from any thread.
 
-    What is asked for at the same time is written together. A caller that leaves does not stop a write. While the
-    memory does not answer, changes are applied here and wait; when it does, they are applied to what is there then.
+    Operations that are submitted at the same time are written together. Cancelling a caller does not stop a write.
+    While the memory does not answer, changes are applied to the local state and queued; when it answers again, they
+    are applied to the state that is stored then.
     """
 
     def __init__(
@@ -44,11 +45,11 @@ class Saving:
         scope: Scope,
         *,
         monotonic: Callable[[], float] = time.monotonic,
-        came_from_outside: Callable[[SessionState, SessionState], None] = lambda _before, _now: None,
+        on_external_change: Callable[[SessionState, SessionState], None] = lambda _before, _now: None,
     ) -> None:
         self._memory = memory
         self._scope = scope
-        self._came_from_outside = came_from_outside
+        self._on_external_change = on_external_change
         self._breaker = CircuitBreaker(
             "session memory", BreakerRules(1, REST_SECONDS, 2 * DEADLINE_SECONDS), monotonic=monotonic
         )
@@ -58,7 +59,7 @@ class Saving:
         self._done: OrderedDict[str, None] = OrderedDict()
         self._queue: list[Operation] = []
         self._is_draining = False
-        self._is_away = False
+        self._is_unreachable = False
         self._is_stopped = False
         self._pause = REST_SECONDS
         self._timer: asyncio.TimerHandle | None = None
@@ -66,16 +67,16 @@ class Saving:
         self._stored = SessionState()
         self.state = SessionState()
         self.status = Status.UNAVAILABLE
-        self.given_up = 0
-        """Changes that were made here while the memory was away, and could not be applied when it came back."""
+        self.lost_changes = 0
+        """How many changes were made while the memory was down, and could not be applied when it came back."""
 
     @property
     def unsaved(self) -> int:
-        """How many changes are only here."""
+        """How many changes are not saved yet."""
         return len(self._unsaved)
 
     def submit(self, operation: Operation) -> Future[Saved]:
-        """Apply the operation, soon; the answer comes in its future."""
+        """Queue the operation; its future has the result."""
         with self._lock:
             self._numbers += 1
             operation.writer, operation.number = self._writer, self._numbers
@@ -86,7 +87,7 @@ class Saving:
         return operation.future
 
     def stop(self) -> None:
-        """Try no more by itself to save what is only here."""
+        """Stop retrying unsaved changes."""
         self._is_stopped = True
 
     async def _drain(self) -> None:
@@ -101,17 +102,17 @@ class Saving:
     async def _save(self, batch: Sequence[Operation]) -> None:
         permit = self._breaker.ask()
         if not permit.allowed:
-            self._keep_here(batch)
+            self._apply_locally(batch)
             return
         try:
             with permit:
                 async with asyncio.timeout(DEADLINE_SECONDS):
                     await self._exchange([*self._unsaved, *batch])
-        except Exception as error:  # noqa: BLE001 - whatever is wrong, agents go on, and nobody who waits is left hanging
-            if not self._is_away:  # told once, not at every try
-                logger.warning("the shared state of a session is only here for now: %s", type(error).__name__)
-            self._is_away = True
-            self._keep_here(batch)
+        except Exception as error:  # noqa: BLE001 - whatever fails, agents go on, and every waiting caller gets an answer
+            if not self._is_unreachable:  # logged once, not at every attempt
+                logger.warning("the shared state of a session cannot be saved for now: %s", type(error).__name__)
+            self._is_unreachable = True
+            self._apply_locally(batch)
 
     async def _exchange(self, operations: Sequence[Operation]) -> None:
         states = (await self._memory()).states
@@ -134,36 +135,36 @@ class Saving:
         for operation in operations:
             state = operation.applied_to(state, done)
             if operation.id is not None and operation.error is None:
-                done.add(operation.id)  # the same again, in what is written together
+                done.add(operation.id)  # so that a repetition in the same batch is recognised
         return state
 
     def _saved(self, newest: SessionState, state: SessionState, operations: Sequence[Operation]) -> None:
         before, known = self.state, self._stored
-        self.given_up += sum(1 for operation in self._unsaved if operation.error is not None)
+        self.lost_changes += sum(1 for operation in self._unsaved if operation.error is not None)
         self._unsaved = []
-        self._is_away, self._pause = False, REST_SECONDS
+        self._is_unreachable, self._pause = False, REST_SECONDS
         self._stored = self.state = state
-        self.status = Status.PARTIAL if self.given_up else Status.COMPLETE
+        self.status = Status.PARTIAL if self.lost_changes else Status.COMPLETE
         if newest != known:
-            self._came_from_outside(before, state)
+            self._on_external_change(before, state)
         for operation in operations:
-            self._remember(operation)
+            self._remember_id(operation)
             operation.settle(state, Status.COMPLETE)
 
-    def _remember(self, operation: Operation) -> None:
+    def _remember_id(self, operation: Operation) -> None:
         if operation.id is not None and operation.error is None:
             self._done[operation.id] = None
-            while len(self._done) > MOST_REMEMBERED:
+            while len(self._done) > MAX_REMEMBERED_IDS:
                 self._done.popitem(last=False)
 
-    def _keep_here(self, batch: Sequence[Operation]) -> None:
+    def _apply_locally(self, batch: Sequence[Operation]) -> None:
         self.state = self._applied(self.state, batch)
         for operation in batch:
             if operation.changes and operation.error is None and not operation.repeated:
                 self._unsaved.append(operation)
         too_many = max(len(self._unsaved) - MOST_UNSAVED, 0)
         del self._unsaved[:too_many]
-        self.given_up += too_many
+        self.lost_changes += too_many
         self.status = Status.UNAVAILABLE
         for operation in batch:
             operation.settle(self.state, Status.UNAVAILABLE)

@@ -1,4 +1,4 @@
-"""Tools of Strands behind breakers: refused while they are broken, given a time, watched for circles, logged."""
+"""Calls of Strands tools, with circuit breakers, timeouts, guards against loops, and a log."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -17,7 +17,7 @@ from agent_plugins.strands.messages import result_text
 from mcp_memory_server import ToolStatus
 
 HANDOFF = "handoff_to_agent"
-"""What a Swarm calls the tool by which an agent hands over."""
+"""The name of the tool with which an agent of a Swarm hands over."""
 _INVALID_INPUT = "Validation failed for input parameters"
 
 Next = Callable[[ExecuteToolContext], AsyncGenerator[Any, None]]
@@ -25,7 +25,7 @@ SessionOf = Callable[[ExecuteToolContext], AgentSession | None]
 
 
 class GuardedCalls:
-    """Wraps every call of a tool. What it refuses, the model gets as a structured error that it can act on."""
+    """Wraps every call of a tool. For a refused call the model gets a structured error that it can act on."""
 
     def __init__(self, registry: ToolRegistry, timeout: float | None, session_of: SessionOf) -> None:
         self._registry = registry
@@ -33,27 +33,29 @@ class GuardedCalls:
         self._session_of = session_of
 
     def watch(self, agent: Agent) -> None:
-        """Stand between an agent and its tools."""
+        """Register the middleware on an agent."""
         agent.add_middleware(ExecuteToolStage, self)
 
     async def __call__(self, context: ExecuteToolContext, next_fn: Next) -> AsyncGenerator[Any, None]:
-        """Run the tool, or what takes its place."""
+        """Run the tool, its fallback, or return an error."""
         session = self._session_of(context)
-        finding = None if session is None else _watched(session.guards, context)
+        finding = None if session is None else _check_guards(session.guards, context)
         if finding is not None and finding.stop:
             yield _refused(context.tool_use, {"error": finding.kind.value, "advice": finding.message})
             return
-        begun, context, notes = await self._begun(context)
+        begun, context, notes = await self._begin_or_fallback(context)
         if isinstance(begun, Refusal):
             yield _refused(context.tool_use, begun.to_dict())
             return
         if finding is not None:
             notes = [*notes, finding.message]
         async for event in _run(begun, context, next_fn, session):
-            yield _noted(event, notes) if notes and isinstance(event, ToolResultEvent) else event
+            yield _with_notes(event, notes) if notes and isinstance(event, ToolResultEvent) else event
 
-    async def _begun(self, context: ExecuteToolContext) -> tuple[Invocation | Refusal, ExecuteToolContext, list[str]]:
-        """Begin the call; while the tool is broken, that of its fallback, if there is one that is doing well."""
+    async def _begin_or_fallback(
+        self, context: ExecuteToolContext
+    ) -> tuple[Invocation | Refusal, ExecuteToolContext, list[str]]:
+        """Begin the call; while the circuit is open, that of its healthy fallback if there is one."""
         begun = await self._begin(context.tool_use["name"], context.tool, context.agent.name)
         if isinstance(begun, Invocation) or begun.fallback is None:
             return begun, context, []
@@ -71,7 +73,7 @@ class GuardedCalls:
         return await self._registry.begin_async(name, timeout=self._timeout if limit is None else limit, agent=agent)
 
     def _describe(self, name: str, tool: AgentTool | None) -> None:
-        """Let the registry show what Strands knows about the tool, beside what the developer said of it."""
+        """Add the schema and description that Strands has to what the developer registered."""
         known = self._registry.tool(name)
         if tool is None or known.schema:
             return
@@ -83,7 +85,7 @@ class GuardedCalls:
         self._registry.register(described)
 
 
-def _watched(guards: Guards, context: ExecuteToolContext) -> Finding | None:
+def _check_guards(guards: Guards, context: ExecuteToolContext) -> Finding | None:
     name, arguments = context.tool_use["name"], _arguments(context.tool_use)
     if name == HANDOFF and isinstance(taker := arguments.get("agent_name"), str):
         return guards.handed_over(context.agent.name, taker)
@@ -106,12 +108,12 @@ async def _run(
             else:
                 yield event
         if result is not None:
-            _tell(begun, result)
+            _report(begun, result)
     except TimeoutError:
         begun.timed_out()
         result = _refused(use, _too_slow(begun))
     finally:
-        begun.abandoned()  # void if it was said how the call went; otherwise it was interrupted, or cancelled
+        begun.abandoned()  # ignored if a result was reported; otherwise the call was interrupted or cancelled
         await events.aclose()
     if result is not None:
         if session is not None:
@@ -127,9 +129,9 @@ def _status(begun: Invocation, event: ToolResultEvent) -> ToolStatus:
 
 
 async def _within(events: AsyncGenerator[Any, None], seconds: float | None) -> AsyncGenerator[Any, None]:
-    """Yield the events, all of them within so many seconds.
+    """Yield the events, and raise TimeoutError after ``seconds`` in all.
 
-    Only the wait for the next event is limited, in the same task: whoever consumes the events must not be cancelled.
+    Only the wait for the next event is limited, in the same task: the consumer of the events must not be cancelled.
     """
     until = None if seconds is None else asyncio.get_running_loop().time() + seconds
     while True:
@@ -141,8 +143,8 @@ async def _within(events: AsyncGenerator[Any, None], seconds: float | None) -> A
         yield event
 
 
-def _tell(begun: Invocation, event: ToolResultEvent) -> None:
-    """Say how the call went. Tools of MCP servers fail by their status, without an exception."""
+def _report(begun: Invocation, event: ToolResultEvent) -> None:
+    """Report the result of the call. Tools of MCP servers fail by their status, without an exception."""
     result, error = event.tool_result, event.exception
     if result.get("status") != "error":
         begun.succeeded()
@@ -161,11 +163,11 @@ def _too_slow(begun: Invocation) -> dict[str, Any]:
     }
 
 
-def _refused(use: ToolUse, told: dict[str, Any]) -> ToolResultEvent:
-    return ToolResultEvent({"toolUseId": str(use["toolUseId"]), "status": "error", "content": [{"json": told}]})
+def _refused(use: ToolUse, reply: dict[str, Any]) -> ToolResultEvent:
+    return ToolResultEvent({"toolUseId": str(use["toolUseId"]), "status": "error", "content": [{"json": reply}]})
 
 
-def _noted(event: ToolResultEvent, notes: list[str]) -> ToolResultEvent:
+def _with_notes(event: ToolResultEvent, notes: list[str]) -> ToolResultEvent:
     result = event.tool_result
     noted = {**result, "content": [*result["content"], *({"text": note} for note in notes)]}
     return ToolResultEvent(cast("ToolResult", noted), exception=event.exception)

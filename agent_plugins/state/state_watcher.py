@@ -1,4 +1,4 @@
-"""Watching a session's state, for as long as anybody wants to know."""
+"""Watching the stored state of a session for changes by other processes."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, cast
 
 from agent_plugins.state.background_loop import BACKGROUND
-from agent_plugins.state.saving import MemorySource
+from agent_plugins.state.state_saver import MemorySource
 from mcp_memory_server import MemoryServerError, Scope
 
 PAUSE_SECONDS = 1.0
@@ -20,16 +20,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Watch:
-    """One that runs: it is asked to stop, and says when it has."""
+    """A running watch: resolving ``stop`` ends it, and ``ended`` resolves when it has."""
 
     stop: Future[None]
     ended: Future[None]
 
 
-class Watching:
+class StateWatcher:
     """Calls ``changed`` on the background loop whenever the state of the session changes. Safe to use from any thread.
 
-    It runs while somebody has begun and not ended: it costs a connection to Redis, or a look at the file now and then.
+    It runs while ``begin`` was called more often than ``end``, and costs a connection to Redis, or polling of the file.
     """
 
     def __init__(self, memory: MemorySource, scope: Scope, changed: Callable[[], object]) -> None:
@@ -43,11 +43,11 @@ class Watching:
 
     @property
     def is_running(self) -> bool:
-        """Whether anybody wants to know."""
+        """Whether the state is being watched."""
         return self._watch is not None
 
     def begin(self) -> None:
-        """Watch; the first one to begin starts it."""
+        """Add a user of the watch; the first one starts it."""
         with self._lock:
             self._watchers += 1
             if self._watch is None:
@@ -55,7 +55,7 @@ class Watching:
                 self._watch = _Watch(stop, BACKGROUND.submit(self._run(stop)))
 
     def end(self) -> None:
-        """Watch no longer; the last one to end stops it."""
+        """Remove a user of the watch; the last one stops it."""
         with self._lock:
             self._watchers -= 1
             is_last = self._watchers == 0
@@ -63,7 +63,7 @@ class Watching:
             self.stop()
 
     def stop(self) -> Future[None] | None:
-        """Stop, whoever has begun. What is returned tells when nothing runs any more; None if nothing ran."""
+        """Stop for all users. Return a future that resolves when nothing runs any more; None if nothing ran."""
         with self._lock:
             watch, self._watch, self._watchers = self._watch, None, 0
             if watch is not None:

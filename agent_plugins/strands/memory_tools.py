@@ -1,20 +1,20 @@
-"""The memory tools as Strands describes and calls them."""
+"""The memory tools as tools of Strands."""
 
 from typing import Any
 
 from strands.tools import PythonAgentTool
 from strands.types.tools import ToolResult, ToolSpec, ToolUse
 
-from agent_plugins.strands.identity import NamedSessions
+from agent_plugins.strands.identity import SessionResolver
 from mcp_memory_server import MemoryTool
 
 
-def offered(tool: MemoryTool, named: NamedSessions) -> PythonAgentTool:
-    """Return the tool for agents. It answers for whoever the invocation belongs to."""
+def strands_tool(tool: MemoryTool, resolver: SessionResolver) -> PythonAgentTool:
+    """Return the tool for agents. It answers for the user of the invocation."""
 
     async def answer(tool_use: ToolUse, **invocation_state: Any) -> ToolResult:
-        reply = await named.answer(tool, invocation_state, tool_use["input"] or {})
-        # An answer that is not the wanted one, such as "not found", is no failure of the tool.
+        reply = await resolver.answer(tool, invocation_state, tool_use["input"] or {})
+        # An error reply such as "not found" is no failure of the tool.
         status = "error" if reply.get("status") == "unavailable" else "success"
         return {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"json": reply}]}
 

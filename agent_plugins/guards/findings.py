@@ -1,4 +1,4 @@
-"""What a runaway agent does, and from when on it counts as one."""
+"""Findings of the guards, and the rules that decide when something is one."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,13 +7,13 @@ from mcp_memory_server import InvalidRequestError
 
 REPEATS = 3
 STOP_AFTER = 6
-LOOKING_BACK = 30
+WINDOW = 30
 ROUNDS = 2
 LOCK_SECONDS = 60.0
 
 
 class LoopKind(StrEnum):
-    """What can go wrong without anything failing."""
+    """What can go wrong although no call fails."""
 
     REPEATED_CALL = "repeated_call"
     HANDOFF_CIRCLE = "handoff_circle"
@@ -24,7 +24,7 @@ class LoopKind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was noticed. The message is one for the model; ``stop`` says that going on as before is pointless."""
+    """A problem that was noticed. ``message`` is for the model; ``stop`` means that the call must not be made."""
 
     kind: LoopKind
     message: str
@@ -34,20 +34,20 @@ class Finding:
 
 @dataclass(frozen=True)
 class GuardRules:
-    """From how many equal calls on the model is told, and from how many on they are not made any more.
+    """When the guards report something.
 
-    A circle of hand-offs is told when it was gone through ``rounds`` times. A lock that is held for longer than
-    ``lock_seconds`` counts as never released.
+    ``repeats`` equal calls among the last ``window`` calls are reported, and refused from ``stop_after`` on. A cycle
+    of hand-offs is reported after ``rounds`` rounds, a lock after it was held for ``lock_seconds``.
     """
 
     repeats: int = REPEATS
     stop_after: int = STOP_AFTER
-    looking_back: int = LOOKING_BACK
+    window: int = WINDOW
     rounds: int = ROUNDS
     lock_seconds: float = LOCK_SECONDS
 
     def __post_init__(self) -> None:
-        if not 2 <= self.repeats <= self.stop_after <= self.looking_back or self.rounds < 2 or self.lock_seconds <= 0:
+        if not 2 <= self.repeats <= self.stop_after <= self.window or self.rounds < 2 or self.lock_seconds <= 0:
             raise InvalidRequestError(
                 "guards need 2 ≤ repeats ≤ stop_after ≤ looking_back, rounds of at least 2 and more than 0 lock seconds"
             )

@@ -1,4 +1,4 @@
-"""The edge between agents and their memory: every call of it ends in time, and only errors that say so get past it."""
+"""Calls of the memory by agents: each has a timeout, and raises nothing but our own errors."""
 
 import asyncio
 import logging
@@ -14,16 +14,16 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 
 
-async def within(seconds: float, shared: SharedMemory, work: Callable[[Memory], Awaitable[R]]) -> R:
-    """Run the work with the memory, opened if need be, within so many seconds.
+async def call_memory(seconds: float, shared: SharedMemory, work: Callable[[Memory], Awaitable[R]]) -> R:
+    """Run the work with the memory, which is opened if needed, within ``seconds``.
 
     Raises:
-        UnavailableError: It could not be opened, did not answer in time, or failed in a way that nobody foresaw.
+        UnavailableError: The memory could not be opened, did not answer in time, or failed unexpectedly.
         MemoryServerError: What the work itself raised.
     """
     try:
         async with asyncio.timeout(seconds):
-            return await work(await _opened(shared))
+            return await work(await _open(shared))
     except TimeoutError as error:
         raise UnavailableError("the memory did not answer in time") from error
     except MemoryServerError:
@@ -35,9 +35,9 @@ async def within(seconds: float, shared: SharedMemory, work: Callable[[Memory], 
         raise UnavailableError(f"an internal error of the memory ({type(error).__name__})") from error
 
 
-async def _opened(shared: SharedMemory) -> Memory:
+async def _open(shared: SharedMemory) -> Memory:
     try:
         return await shared.get()
     except MemoryServerError as error:
-        # Why is for the log, where the operator reads it, and not for a model. It is tried again later.
+        # The reason is in the log, for the operator; a model must not see it. Opening is retried later.
         raise UnavailableError("the memory could not be opened") from error
