@@ -56,7 +56,7 @@ READ_LATENCY = Measure(
     "memory.read_latency_ms",
     Kind.HISTOGRAM,
     "ms",
-    "How long a read of the table or of the session memory took.",
+    "How long a read of the table or of the session cache took.",
     PER_CALL,
     Alarm("p95", ">", 20),
     LATENCY_BUCKETS,
@@ -65,7 +65,7 @@ WRITE_LATENCY = Measure(
     "memory.write_latency_ms",
     Kind.HISTOGRAM,
     "ms",
-    "How long a write to the table or to the session memory took.",
+    "How long a write to the table or to the session cache took.",
     PER_CALL,
     Alarm("p95", ">", 30),
     LATENCY_BUCKETS,
@@ -79,32 +79,32 @@ ITEMS_PER_QUERY = Measure(
     Alarm("average", ">", 20),
     ITEM_BUCKETS,
 )
-SESSION_COPY_READS = Measure(
+SESSION_CACHE_READS = Measure(
     "memory.session_copy_reads",
     Kind.COUNTER,
     "{read}",
-    "Reads of a running session: a hit was answered by the session memory, after a miss the table was asked.",
+    "Reads of a running session: a hit was answered by the session cache, a miss by the table.",
     ("result",),
 )
 CACHE_HIT_RATE = Measure(
     "memory.cache_hit_rate",
     Kind.GAUGE,
     "%",
-    "How many percent of the session reads of the last five minutes were hits.",
+    "Percentage of the session reads of the last five minutes that were hits.",
     alarm=Alarm("value", "<", 60),
 )
 SESSION_STORE_ERRORS = Measure(
     "memory.session_store_errors",
     Kind.COUNTER,
     "{error}",
-    "Calls that the session memory did not answer. They made an answer slower, not wrong.",
+    "Calls that the session cache did not answer. Replies were slower because of them, not wrong.",
     ("operation", "engine"),
 )
 DEAD_LETTERS = Measure(
     "memory.dlq_messages",
     Kind.COUNTER,
     "{message}",
-    "Acknowledged turns that the table would not take and that became dead letters.",
+    "Acknowledged turns that the table refused and that became dead letters.",
     alarm=Alarm("count a minute", ">", 10, minutes=0),
 )
 OUTBOX_LAG = Measure(
@@ -121,20 +121,20 @@ WRITE_TO_RECALLABLE = Measure(
     "memory.write_to_recallable_ms",
     Kind.HISTOGRAM,
     "ms",
-    "How long it took from the acknowledgement of a turn until the table had it.",
+    "Time from the acknowledgement of a turn until it was in the table.",
     buckets=DELAY_BUCKETS,
 )
 SALTED_SESSIONS = Measure(
     "memory.salted_sessions", Kind.COUNTER, "{session}", "How often a hot session was spread over more partitions."
 )
 THROTTLED = Measure(
-    "memory.throttled", Kind.COUNTER, "{call}", "Calls that the table refused for going too fast.", ("engine",)
+    "memory.throttled", Kind.COUNTER, "{call}", "Calls that the table refused because of throttling.", ("engine",)
 )
 FOREIGN_VECTORS = Measure(
     "memory.foreign_vectors",
     Kind.COUNTER,
     "{item}",
-    "Items of another owner that the vector index returned. They were dropped, and never read.",
+    "Items of another owner that the vector index returned. They were dropped and never read.",
     alarm=Alarm("count a minute", ">", 0, minutes=0),
 )
 
@@ -142,14 +142,14 @@ DAX_REQUESTS = Measure(
     "dax.requests",
     Kind.COUNTER,
     "{request}",
-    "Requests that the DAX cluster answered, or did not (silent), those made past it, and those that go around it.",
+    "Requests by path: answered by DAX, not answered (silent), repeated at the table, or sent to the table only.",
     ("operation", "path"),
 )
 DAX_LATENCY = Measure(
     "dax.request_latency_ms",
     Kind.HISTOGRAM,
     "ms",
-    "How long a request took on each of these paths, failed ones too.",
+    "How long a request took on each path, including failed ones.",
     ("operation", "path"),
     buckets=LATENCY_BUCKETS,
 )
@@ -164,24 +164,24 @@ DAX_CACHE_HIT_RATE = Measure(
     "dax.cache_hit_rate",
     Kind.GAUGE,
     "%",
-    "How many percent of the reads from the item cache of the last five minutes were hits.",
+    "Percentage of the reads from the item cache of the last five minutes that were hits.",
     alarm=Alarm("value", "<", 60),
 )
 SUMMARIES = Measure(
     "memory.summaries",
     Kind.COUNTER,
     "{summary}",
-    "Summaries of sessions by what made them; the result tells why the built-in one stood in for a model.",
+    "Summaries of sessions by summarizer; the result says why the built-in one replaced a model.",
     ("engine", "result"),
 )
 MODEL_TOKENS = Measure(
-    "memory.model_tokens", Kind.COUNTER, "{token}", "Tokens that models took, in and out.", ("engine",)
+    "memory.model_tokens", Kind.COUNTER, "{token}", "Input and output tokens of models.", ("engine",)
 )
 SPENDING = Measure(
     "memory.spending",
     Kind.GAUGE,
     "%",
-    "How much of the day's ceiling for models is spent; at 100 the built-in summarizer serves.",
+    "Spent share of the day's ceiling for models; at 100 the built-in summarizer takes over.",
     alarm=Alarm("value", ">", 90),
 )
 
@@ -189,7 +189,7 @@ MEASURES = (
     READ_LATENCY,
     WRITE_LATENCY,
     ITEMS_PER_QUERY,
-    SESSION_COPY_READS,
+    SESSION_CACHE_READS,
     CACHE_HIT_RATE,
     SESSION_STORE_ERRORS,
     DEAD_LETTERS,

@@ -12,14 +12,14 @@ from mcp_memory_server.ports.measures import (
     DAX_CACHE_HIT_RATE,
     DAX_ITEM_READS,
     MEASURES,
-    SESSION_COPY_READS,
+    SESSION_CACHE_READS,
     Kind,
     Measure,
 )
 from mcp_memory_server.version import __version__
 
 SCOPE = "mcp_memory_server"
-_RATES = {SESSION_COPY_READS.name: CACHE_HIT_RATE, DAX_ITEM_READS.name: DAX_CACHE_HIT_RATE}
+_RATES = {SESSION_CACHE_READS.name: CACHE_HIT_RATE, DAX_ITEM_READS.name: DAX_CACHE_HIT_RATE}
 
 Recorder: TypeAlias = Callable[[float, Mapping[str, str]], None]
 

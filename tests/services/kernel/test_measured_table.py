@@ -26,7 +26,7 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import CacheUnavailableError, ConflictError, TableUnavailableError
 from mcp_memory_server.ports import measures
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.measures import MEASURES, SESSION_COPY_READS, Kind, Measure
+from mcp_memory_server.ports.measures import MEASURES, SESSION_CACHE_READS, Kind, Measure
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 
@@ -159,7 +159,7 @@ async def test_a_session_store_that_does_not_answer_is_counted_as_an_error(
 
 @pytest.mark.parametrize(
     ("reads", "rate_of_hits"),
-    [(SESSION_COPY_READS, measures.CACHE_HIT_RATE), (measures.DAX_ITEM_READS, measures.DAX_CACHE_HIT_RATE)],
+    [(SESSION_CACHE_READS, measures.CACHE_HIT_RATE), (measures.DAX_ITEM_READS, measures.DAX_CACHE_HIT_RATE)],
 )
 def test_the_rate_of_hits_follows_from_the_counted_reads(
     metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader, reads: measures.Measure, rate_of_hits: measures.Measure
@@ -189,7 +189,7 @@ def test_many_threads_may_record_and_render_at_once() -> None:
 
     def use(_: int) -> bytes:
         for _ in range(500):
-            page.metrics.record(SESSION_COPY_READS, 1, result="hit")
+            page.metrics.record(SESSION_CACHE_READS, 1, result="hit")
         return page.render()
 
     with ThreadPoolExecutor(8) as threads:
