@@ -47,7 +47,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def sessions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many sessions there are. In the quick run a process believes in its copies for a shorter time."""
     if request.param == QUICK_SESSIONS:
-        monkeypatch.setattr(cache_epoch, "LOOK_LASTS", SHORT_LOOK)
+        monkeypatch.setattr(cache_epoch, "SNAPSHOT_LASTS", SHORT_LOOK)
         monkeypatch.setattr(outbox_worker, "PROBE_SECONDS", SHORT_LOOK.total_seconds())
     return request.param
 
@@ -120,7 +120,7 @@ async def test_a_turn_that_was_delivered_past_an_older_look_is_in_the_next_load(
     own_redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process was away so briefly that the other one never looked: its copy misses what was delivered since."""
-    monkeypatch.setattr(cache_epoch, "LOOK_LASTS", timedelta(minutes=1))
+    monkeypatch.setattr(cache_epoch, "SNAPSHOT_LASTS", timedelta(minutes=1))
     async with Link(own_redis.port) as link:
         direct = settings(tmp_path, sessions=own_redis.url)
         through_link = settings(tmp_path, sessions=f"redis://127.0.0.1:{link.port}/0")

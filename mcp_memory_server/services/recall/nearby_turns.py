@@ -9,7 +9,7 @@ from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
 from mcp_memory_server.errors import MemoryServerError
-from mcp_memory_server.ports.measures import FOREIGN_VECTORS
+from mcp_memory_server.ports.metric_catalogue import FOREIGN_VECTORS
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.schema.vector_entries import owner_of, turn_at, vector_owner

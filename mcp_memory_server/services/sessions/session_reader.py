@@ -12,7 +12,7 @@ from mcp_memory_server.domain.sessions.cached_session import CachedSession, Cach
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
 from mcp_memory_server.errors import CacheUnavailableError, UnavailableError
-from mcp_memory_server.ports.measures import SESSION_CACHE_READS
+from mcp_memory_server.ports.metric_catalogue import SESSION_CACHE_READS
 from mcp_memory_server.schema.turn_records import TURNS
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.sessions.stored_turns import TurnPage

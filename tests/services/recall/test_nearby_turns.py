@@ -17,7 +17,7 @@ from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import LIFE
 from mcp_memory_server.errors import ConfigurationError
-from mcp_memory_server.ports.measures import FOREIGN_VECTORS, Measure
+from mcp_memory_server.ports.metric_catalogue import FOREIGN_VECTORS, Metric
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, vector_attribute
 from mcp_memory_server.services.recall import index_registry, nearby_turns, user_index
 from mcp_memory_server.services.recall.index_registry import TOO_MANY
@@ -50,8 +50,8 @@ class Recorder:
     def __init__(self) -> None:
         self.foreign = 0.0
 
-    def record(self, measure: Measure, value: float, **_: str) -> None:
-        self.foreign += value if measure is FOREIGN_VECTORS else 0
+    def record(self, metric: Metric, value: float, **_: str) -> None:
+        self.foreign += value if metric is FOREIGN_VECTORS else 0
 
 
 @dataclass(frozen=True)
