@@ -41,7 +41,7 @@ class SearchIndex(Protocol):
     def beside(self, document_id: str, reach: int) -> tuple[list[str], list[str]]:
         """Return the documents before and after this one in its session, each list nearest first.
 
-        At most ``reach`` each; none if it stands alone, is not there, or is the first or the last.
+        At most ``reach`` each; none for a document that is not there or is in no session.
         """
         ...
 

@@ -11,7 +11,8 @@ from mcp_memory_server.domain.conversations.chats import Chat
 from mcp_memory_server.domain.facts.fact import Source, Standing, Statement, fact_id
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.kernel.credentials import without_credentials
-from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value, checked_body
+from mcp_memory_server.domain.kernel.item_checks import checked_body
+from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Value
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import from_fact, from_note, from_preference, from_summary
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
@@ -46,7 +47,7 @@ _PREFIXES = {kind: prefix for prefix, kind in _KINDS.items()}
 _FACTS = (keys.CURRENT_FACTS, keys.POSSIBLE_FACTS, keys.PAST_FACTS)
 _CHATS = (keys.ACTIVE_CHATS, keys.PAST_CHATS)
 _NOT_EXPORTED = {INDEX_PARTITION, INDEX_SORT, *embeddings.ATTRIBUTES}
-"""What is made anew where a memory is brought in."""
+"""Attributes that are not exported, because an import computes them again."""
 
 
 def header_line(now: datetime) -> str:

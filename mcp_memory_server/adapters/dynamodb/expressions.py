@@ -10,16 +10,15 @@ from typing import Any, TypeAlias
 
 from mcp_memory_server.adapters.dynamodb.values import OPERATIONS, Attribute, Row, to_attribute, to_attributes
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
+from mcp_memory_server.domain.kernel.item_checks import RESERVED_ATTRIBUTES, checked_body
 from mcp_memory_server.domain.kernel.items import (
     PUSHED_KEPT,
-    RESERVED_ATTRIBUTES,
     Body,
     Delete,
     Key,
     Put,
     Update,
     after_push,
-    checked_body,
     expiry_seconds,
     pushed_name,
 )

@@ -25,19 +25,8 @@ from mcp_memory_server.adapters.dynamodb.transactions import conflicting, is_rep
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.index_cursors import place_from
-from mcp_memory_server.domain.kernel.items import (
-    Item,
-    Key,
-    KeyPage,
-    Page,
-    Put,
-    Update,
-    Write,
-    check_operation_id,
-    checked_put,
-    checked_update,
-    checked_writes,
-)
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id, checked_put, checked_update, checked_writes
+from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page, Put, Update, Write
 from mcp_memory_server.errors import ConflictError, MemoryServerError, TableUnavailableError
 
 DEADLINE = timedelta(seconds=5)

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from mcp_memory_server.domain.kernel.items import RESERVED_ATTRIBUTES, Body, Item, Key, Value, is_expired
+from mcp_memory_server.domain.kernel.item_checks import RESERVED_ATTRIBUTES
+from mcp_memory_server.domain.kernel.items import Body, Item, Key, Value, is_expired
 from mcp_memory_server.errors import TableDamagedError
 
 Attribute: TypeAlias = Mapping[str, Any]

@@ -34,7 +34,7 @@ from mcp_memory_server.adapters.redis.scripts import (
 from mcp_memory_server.adapters.redis.session_memory import DEADLINE, RedisSessionMemory
 from mcp_memory_server.adapters.redis.times import from_microseconds, microseconds
 from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
-from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope, check_id
 from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
 from mcp_memory_server.errors import CacheUnavailableError

@@ -23,7 +23,7 @@ from mcp_memory_server.adapters.redis.scripts import (
 from mcp_memory_server.adapters.redis.times import microseconds, milliseconds, moment
 from mcp_memory_server.adapters.redis.watching import versions
 from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
-from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import (
     Appended,

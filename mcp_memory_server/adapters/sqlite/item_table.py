@@ -17,18 +17,8 @@ from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expir
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, place_from
-from mcp_memory_server.domain.kernel.items import (
-    Delete,
-    Item,
-    Key,
-    KeyPage,
-    Page,
-    Put,
-    Update,
-    Write,
-    check_operation_id,
-    checked_writes,
-)
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id, checked_writes
+from mcp_memory_server.domain.kernel.items import Delete, Item, Key, KeyPage, Page, Put, Update, Write
 from mcp_memory_server.errors import InvalidRequestError, TableDamagedError, TableFullError, TableUnavailableError
 
 R = TypeVar("R")

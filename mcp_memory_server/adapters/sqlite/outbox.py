@@ -7,7 +7,7 @@ from pathlib import Path
 from mcp_memory_server.adapters.sqlite import outbox_statements as statements
 from mcp_memory_server.adapters.sqlite.outbox_file import DEADLINE, OutboxFile
 from mcp_memory_server.domain.kernel.clock import utc_now
-from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
 

@@ -16,7 +16,7 @@ from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.session_file import connect_to_sessions, prepare_session_file, this_boot
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.domain.kernel.clock import utc_now
-from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 from mcp_memory_server.domain.sessions.cached_session import (
     Appended,

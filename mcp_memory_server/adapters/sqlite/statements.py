@@ -7,6 +7,7 @@ from datetime import datetime
 from mcp_memory_server.adapters.sqlite.file import INDEX_PK, INDEX_SK
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
+from mcp_memory_server.domain.kernel.item_checks import checked_body
 from mcp_memory_server.domain.kernel.items import (
     REMEMBERED_OPERATIONS,
     Delete,
@@ -17,7 +18,6 @@ from mcp_memory_server.domain.kernel.items import (
     Write,
     after_prefix,
     after_push,
-    checked_body,
     expiry_seconds,
 )
 from mcp_memory_server.errors import ConflictError, InvalidRequestError

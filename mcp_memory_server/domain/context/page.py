@@ -12,7 +12,7 @@ from mcp_memory_server.domain.context.topics_line import topics_line
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter, fingerprint, one_line, shortened_at_a_word
 from mcp_memory_server.domain.recall.answers import CHARACTERS_A_TOKEN, SHORTEST_EXCERPT, Count, reply_text
-from mcp_memory_server.domain.recall.cursors import BEGINNING, LONGEST_CURSOR, Place
+from mcp_memory_server.domain.recall.cursors import BEGINNING, LONGEST_CURSOR, Position
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, confidence
 from mcp_memory_server.domain.recall.memory_ids import short_id
 
@@ -75,7 +75,7 @@ class PageContent:
     total: int
     topics: Mapping[str, int]
     missing: tuple[str, ...] = ()
-    start: Place = BEGINNING
+    start: Position = BEGINNING
     handoff_section: str = ""
 
 
@@ -222,7 +222,7 @@ class _Writer:
         return empty
 
     def _cursor(self, shown: int, last: str) -> str:
-        return Place(self._returned_before).cursor_after(shown, last)
+        return Position(self._returned_before).cursor_after(shown, last)
 
     def _empty_page(self) -> ContextPage:
         """Return the page without any memory: none fits, there is none, or all were returned before."""
@@ -253,9 +253,9 @@ class _Writer:
         return self._count(reply_text(page.to_reply())) <= self._max_tokens
 
 
-def most_entries(start: Place, max_tokens: int) -> int:
+def most_entries(start: Position, max_tokens: int) -> int:
     """Return how many entries have to be read for a page, those of the earlier pages included."""
-    return start.told + max_tokens // _FEWEST_TOKENS_OF_A_LINE + 1
+    return start.returned + max_tokens // _FEWEST_TOKENS_OF_A_LINE + 1
 
 
 def _candidates(content: PageContent, max_tokens: int) -> tuple[list[Entry], int, int]:

@@ -33,7 +33,7 @@ GREETING = 0.1
 
 LOOKED_AT = 2000
 """Characters of a long text that are looked at: what a person wants is said early."""
-SMALL_TALK_LENGTH = 80
+LONGEST_FILLER = 80
 """The longest greeting or acknowledgement."""
 
 _APOSTROPHES = str.maketrans("\u2019\u2018\u00b4`", "''''")
@@ -61,7 +61,7 @@ def importance(role: Role, content: str) -> float:
     if role is Role.SYSTEM:
         return USUAL
     text = _normalised(content[:LOOKED_AT])
-    if len(text) <= SMALL_TALK_LENGTH and (weight := _small_talk(text)) is not None:
+    if len(text) <= LONGEST_FILLER and (weight := _filler_importance(text)) is not None:
         return weight
     if role is Role.USER:
         if _says(text, PREFERS, PREFERS_ELSEWHERE):
@@ -71,7 +71,7 @@ def importance(role: Role, content: str) -> float:
     return RECOMMENDATION if _says(text, RECOMMENDS, RECOMMENDS_ELSEWHERE) else USUAL
 
 
-class SmallTalk(StrEnum):
+class Filler(StrEnum):
     """The kind of a text without information of its own."""
 
     COURTESY = "courtesy"
@@ -80,18 +80,18 @@ class SmallTalk(StrEnum):
     """Agreement and surprise too, which may answer a question that comes right before."""
 
 
-def small_talk(content: str) -> SmallTalk | None:
-    """Return the kind of small talk that a text consists of; None if it says anything else."""
-    if len(content) > SMALL_TALK_LENGTH:
+def filler_kind(content: str) -> Filler | None:
+    """Return the kind of filler that a text consists of; None if it says anything else."""
+    if len(content) > LONGEST_FILLER:
         return None
     text = _ADDRESSED.sub(r"\1", _normalised(content))
     if not _WORD.search(text) or _nothing_but(GREETS + COURTESIES).fullmatch(text):
-        return SmallTalk.COURTESY
+        return Filler.COURTESY
     is_reaction = _nothing_but(GREETS + COURTESIES + ACKNOWLEDGES + REACTIONS).fullmatch(text)
-    return SmallTalk.REACTION if is_reaction else None
+    return Filler.REACTION if is_reaction else None
 
 
-def _small_talk(text: str) -> float | None:
+def _filler_importance(text: str) -> float | None:
     polite = _nothing_but(GREETS + ACKNOWLEDGES)
     if not polite.fullmatch(text) and not polite.fullmatch(text := _NAME.sub(r"\1", text)):
         return None

@@ -1,12 +1,12 @@
-"""Items of the table: keys, bodies and writes."""
+"""Items of the table: keys, bodies and writes. What an item may hold is checked in `domain.kernel.item_checks`."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
-from mcp_memory_server.errors import InvalidRequestError, TooLargeError
+from mcp_memory_server.errors import InvalidRequestError
 
 MAX_PARTITION_KEY_BYTES = 2048
 MAX_SORT_KEY_BYTES = 1024
@@ -14,27 +14,17 @@ MAX_ITEM_BYTES = 400 * 1024
 """DynamoDB's limit. SQLite keeps it too, so that every memory can be moved between the two."""
 MAX_WRITES_AT_ONCE = 10
 """The limit of the strictest engine, DynamoDB local; the service itself takes more."""
-MAX_OPERATION_ID_BYTES = 128
-MAX_NAME_BYTES = 255
 REMEMBERED_OPERATIONS = 4
-"""The number of operation ids that a row keeps. A put starts anew; updates add to them."""
+"""The number of operation ids that a row keeps. Updates add to them; a put drops them."""
 
 PUSHED_KEPT = 8
 """The number of values that a pushed attribute keeps, newest first."""
-
-RESERVED_ATTRIBUTES = frozenset({"pk", "sk", "version", "expires_at", "op", "op1", "op2", "op3"})
 
 INDEX_PARTITION, INDEX_SORT = "ix_pk", "ix_sk"
 """Attributes of a body that put its item into the index."""
 
 Value: TypeAlias = "str | int | float | bool | bytes | Sequence[Value] | Mapping[str, Value] | None"
 Body: TypeAlias = Mapping[str, Value]
-
-_MAX_NUMBER_DIGITS = 38
-_LARGEST_NUMBER = 9.99e125
-_SMALLEST_NUMBER = 1e-130
-_BOOKKEEPING_BYTES = 700  # version, expiry and operation ids, beside the body
-_MAX_DEPTH = 30
 
 
 @dataclass(frozen=True, order=True)
@@ -146,93 +136,8 @@ def after_push(body: Body, push: Mapping[str, str]) -> dict[str, Value]:
     return {**moved, **push}
 
 
-def checked_body(key: Key, body: Body) -> dict[str, Value]:
-    """Return the body in its stored form: whole floats become ints, tuples become lists.
-
-    Raises:
-        InvalidRequestError: It holds something that the table cannot keep.
-        TooLargeError: The item would be over the table's limit.
-    """
-    _check_names(body)
-    if INDEX_PARTITION in body or INDEX_SORT in body:
-        _check_index(body)
-    stored: dict[str, Value] = {}
-    for name, value in body.items():
-        is_plain = type(value) is str and value.isascii()
-        stored[name] = value if is_plain else _stored(name, value, depth=0)
-    size = item_size(key, stored)
-    if size > MAX_ITEM_BYTES:
-        raise TooLargeError(
-            f"the item would be {size:,} bytes; the limit is {MAX_ITEM_BYTES:,}. Store less, or split it"
-        )
-    return stored
-
-
-def checked_update(update: Update) -> Update:
-    """Return the update with its values in their stored form.
-
-    Raises:
-        InvalidRequestError: It holds something that the table cannot keep.
-        TooLargeError: What it sets is over the table's limit by itself.
-    """
-    _check_names(update.remove)
-    added = checked_body(update.key, update.add) if update.add else {}
-    for name, amount in added.items():
-        if isinstance(amount, bool) or not isinstance(amount, int | float):
-            raise InvalidRequestError(f"attribute {name!r} can only be raised by a number, got {type(amount).__name__}")
-    return Update(
-        update.key,
-        add={name: amount for name, amount in added.items() if isinstance(amount, int | float)},
-        set=checked_body(update.key, update.set),
-        remove=update.remove,
-        push=_checked_pushes(update),
-        expected_version=update.expected_version,
-        expires_at=update.expires_at,
-    )
-
-
-def _checked_pushes(update: Update) -> dict[str, str]:
-    for name, value in (checked_body(update.key, update.push) if update.push else {}).items():
-        if not isinstance(value, str):
-            raise InvalidRequestError(f"only text can be pushed, attribute {name!r} got {type(value).__name__}")
-    return dict(update.push)
-
-
-def checked_put(put: Put) -> Put:
-    """Return the put with its values in their stored form; raises as `checked_body` does."""
-    return Put(put.key, checked_body(put.key, put.body), put.expected_version, put.expires_at)
-
-
-def checked_writes(writes: Sequence[Write]) -> list[Write]:
-    """Return the writes with their values in their stored form.
-
-    Raises:
-        InvalidRequestError: There are none, too many, or two for the same item; or the table cannot keep one.
-        TooLargeError: One is over the table's limit.
-    """
-    if not 1 <= len(writes) <= MAX_WRITES_AT_ONCE:
-        raise InvalidRequestError(f"1 to {MAX_WRITES_AT_ONCE} writes can be made at once, got {len(writes)}")
-    if len({write.key for write in writes}) != len(writes):
-        raise InvalidRequestError("two of the writes are for the same item")
-    return [_checked_write(write) for write in writes]
-
-
-def check_operation_id(operation_id: str | None) -> None:
-    """Refuse an operation id that is empty or too long to be kept with the row."""
-    if operation_id is not None and not 0 < byte_length("operation_id", operation_id) <= MAX_OPERATION_ID_BYTES:
-        raise InvalidRequestError(f"operation_id must be 1 to {MAX_OPERATION_ID_BYTES} bytes long")
-
-
-def item_size(key: Key, body: Mapping[str, Value]) -> int:
-    """Return the size that counts against the limit, as DynamoDB counts it, rounded up."""
-    size = len(key.pk.encode()) + len(key.sk.encode()) + 4 + _BOOKKEEPING_BYTES
-    for name, value in body.items():
-        size += len(name.encode()) + (len(value.encode()) if isinstance(value, str) else _size(value))
-    return size
-
-
 def expiry_seconds(expires_at: datetime | None) -> int | None:
-    """Return the expiry in whole Unix seconds, rounded down: an item may go early by a fraction, never late."""
+    """Return the expiry in whole Unix seconds, rounded down: an item may expire early by a fraction, never late."""
     return None if expires_at is None else math.floor(expires_at.timestamp())
 
 
@@ -242,7 +147,7 @@ def is_expired(expires_at_seconds: int | None, now: datetime) -> bool:
 
 
 def after_prefix(prefix: str) -> str | None:
-    """Return the smallest text that sorts after everything that starts with the prefix, None if there is none."""
+    """Return the smallest text that sorts after everything with the prefix; None if there is none."""
     for end in range(len(prefix), 0, -1):
         following = ord(prefix[end - 1]) + 1
         if following == 0xD800:
@@ -270,88 +175,3 @@ def byte_length(name: str, text: str) -> int:
         raise InvalidRequestError(
             f"{name} is not valid Unicode: it holds a lone surrogate at position {error.start}"
         ) from None
-
-
-def _checked_write(write: Write) -> Write:
-    match write:
-        case Put():
-            return checked_put(write)
-        case Update():
-            return checked_update(write)
-        case Delete():
-            return write
-
-
-def _check_names(names: Iterable[str]) -> None:
-    for name in names:
-        is_short = 0 < len(name) <= MAX_NAME_BYTES and name.isascii()
-        if not is_short and not 0 < byte_length("attribute name", name) <= MAX_NAME_BYTES:
-            raise InvalidRequestError(f"an attribute name must be 1 to {MAX_NAME_BYTES} bytes long")
-        if name in RESERVED_ATTRIBUTES:
-            raise InvalidRequestError(f"attribute {name!r} belongs to the table; choose another name")
-
-
-def _check_index(body: Body) -> None:
-    places = [body.get(INDEX_PARTITION), body.get(INDEX_SORT)]
-    if not all(isinstance(place, str) and place for place in places):
-        raise InvalidRequestError(f"{INDEX_PARTITION} and {INDEX_SORT} place an item in the index: give both, as text")
-
-
-def _stored(name: str, value: object, *, depth: int) -> Value:
-    if depth > _MAX_DEPTH:
-        raise InvalidRequestError(f"attribute {name!r} is nested more than {_MAX_DEPTH} levels deep")
-    match value:
-        case None | bool() | bytes():
-            return value
-        case str():
-            byte_length(f"attribute {name!r}", value)
-            return value
-        case int():
-            return _checked_int(name, value)
-        case float():
-            return _checked_float(name, value)
-        case Mapping():
-            entries = cast("Mapping[object, object]", value).items()
-            return {_nested_name(name, key): _stored(name, entry, depth=depth + 1) for key, entry in entries}
-        case list() | tuple():
-            return [_stored(name, entry, depth=depth + 1) for entry in cast("Sequence[object]", value)]
-        case _:
-            raise InvalidRequestError(f"attribute {name!r} holds a {type(value).__name__}, which the table cannot keep")
-
-
-def _nested_name(name: str, key: object) -> str:
-    if not isinstance(key, str):
-        raise InvalidRequestError(f"attribute {name!r} has a key that is not text: {key!r}")
-    if not byte_length(f"attribute {name!r}", key):
-        raise InvalidRequestError(f"attribute {name!r} has an empty key inside")
-    return key
-
-
-def _checked_int(name: str, value: int) -> int:
-    if len(str(abs(value)).rstrip("0")) > _MAX_NUMBER_DIGITS or abs(value) > _LARGEST_NUMBER:
-        raise InvalidRequestError(f"attribute {name!r} has more than {_MAX_NUMBER_DIGITS} digits")
-    return value
-
-
-def _checked_float(name: str, value: float) -> int | float:
-    if not math.isfinite(value):
-        raise InvalidRequestError(f"attribute {name!r} is {value}, which is not a number that can be stored")
-    if value and not _SMALLEST_NUMBER <= abs(value) <= _LARGEST_NUMBER:
-        raise InvalidRequestError(f"attribute {name!r} is outside of 1e-130 to 1e+126")
-    return _checked_int(name, int(value)) if value.is_integer() and abs(value) < 2**53 else value
-
-
-def _size(value: Value) -> int:
-    match value:
-        case str():
-            return len(value.encode())
-        case bytes():
-            return len(value)
-        case bool() | None:
-            return 1
-        case int() | float():
-            return len(repr(value)) // 2 + 2
-        case Mapping():
-            return 3 + sum(1 + len(name.encode()) + _size(entry) for name, entry in value.items())
-        case _:
-            return 3 + sum(1 + _size(entry) for entry in value)

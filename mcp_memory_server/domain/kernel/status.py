@@ -1,10 +1,10 @@
-"""Whether an answer is complete: failure is never emptiness."""
+"""The status of a reply: a failure is never reported as an empty result."""
 
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Whether everything could be looked at. "Nothing is known" and "I could not look" are different answers."""
+    """Whether everything could be read. "Nothing is stored" and "it could not be read" are different answers."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"

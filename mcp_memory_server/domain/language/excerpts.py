@@ -1,4 +1,4 @@
-"""Excerpts: the part of a long text that has to do with a question."""
+"""Cut the part out of a long text that has to do with a question."""
 
 import re
 from collections import Counter
@@ -8,15 +8,14 @@ from itertools import islice
 ELLIPSIS = "…"
 
 _LEAD = 100
-"""So far before the first asked word an excerpt may begin, at the beginning of a sentence if there is one; a short
-excerpt no farther than half of it."""
+"""The most characters before the first asked word, back to the beginning of a sentence if there is one."""
 _MOST_PLACES = 200
 _SHORTEST_STEM = 4
 _BEGINNING = re.compile(r"(?<=[.!?。！？\n])\s*")  # noqa: RUF001 - also the full stops of other scripts
 
 
 def excerpt(text: str, asked: Collection[str], most: int) -> str:
-    """Return at most so many characters of the text: those that hold the most of the asked words, marked as cut."""
+    """Return at most ``most`` characters of the text around the most asked words, with ellipses where it was cut."""
     if len(text) <= most:
         return text
     start = _start(text, asked, most, min(_LEAD, most // 2))
@@ -29,7 +28,7 @@ def excerpt(text: str, asked: Collection[str], most: int) -> str:
 
 
 def _start(text: str, asked: Collection[str], room: int, lead: int) -> int:
-    """Return where the stretch begins that holds the most different words, and a little before."""
+    """Return the start of the part with the most different asked words, including some text before it."""
     places = _places(text, asked)
     length = room - lead
     most, best, end = 0, 0, 0
@@ -47,10 +46,12 @@ def _start(text: str, asked: Collection[str], room: int, lead: int) -> int:
 
 
 def _places(text: str, asked: Collection[str]) -> list[tuple[int, str]]:
-    """Return where words stand in a text, in order; each is told by its beginning, which is that of its other forms."""
-    # A few signs have small letters of another length; the places are to be those of the text.
+    """Return the places of the asked words in order. A word is found by its stem, so that its other forms are found
+    too.
+    """
+    # A few characters have lower-case forms of another length, which would move the places.
     lowered = text.lower() if len(text.lower()) == len(text) else text
-    # In scripts without spaces words are short, and stand as they are.
+    # Words of scripts without spaces are short and have no stem.
     stems = {word if not word.isascii() else word[: max(_SHORTEST_STEM, 2 * len(word) // 3)] for word in asked}
     return sorted((at, stem) for stem in stems for at in islice(_found(lowered, stem), _MOST_PLACES))
 

@@ -62,7 +62,7 @@ def is_covered(text: str, by: Iterable[str]) -> bool:
 
 
 def _covers(missing: frozenset[str], of: int) -> bool:
-    return len(missing) <= of // 6 and not any(sign.isdigit() for word in missing for sign in word)
+    return len(missing) <= of // 6 and not any(character.isdigit() for word in missing for character in word)
 
 
 def _number(word: str) -> int:

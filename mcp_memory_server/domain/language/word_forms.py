@@ -1,7 +1,7 @@
-"""Word forms: the terms under which a text is indexed and looked up, in many languages.
+"""The terms under which texts are indexed and questions are looked up, in many languages.
 
-A language is guessed from the script and from its stop words, cheaply and often wrongly for a few words. That is why a
-question is looked up in the forms of every language that the index holds.
+The language is guessed from the script and the stop words, which is cheap and, for a few words, often wrong. A question
+is therefore looked up in the forms of every language in the index.
 """
 
 import re
@@ -14,20 +14,20 @@ from types import MappingProxyType
 from mcp_memory_server.domain.language.stop_words import ASKING, STOP_SIGNS, STOP_WORDS
 
 Stemmer = Callable[[str, list[str]], list[str]]
-"""Returns the stems of words of a language, in their order. It knows the languages that ``language_of`` returns."""
+"""Return the stems of words of a language, in their order. It knows the languages that ``language_of`` returns."""
 
 UNSPACED = ""
-"""The language of texts without spaces: nothing to stem."""
+"""The language of texts without spaces, which have no stems."""
 
 WEAK_WEIGHT = 0.3
-"""What a word counts that is about asking, or a pair of signs that is mostly an ending, against one of content."""
+"""The weight of words about asking, and of pairs of characters that are mostly endings; a content word has 1."""
 MOST_ASKED = 64
-"""So many different words of a question are looked up. Whoever asks with a whole page has said it by then."""
+"""The most different words of a question that are looked up. Further words of a very long question add nothing."""
 SINGLE_SIGN_WEIGHT = 0.5
-"""A single Chinese character is half a word."""
+"""The weight of a single Chinese character, which is half a word."""
 
 LONGEST_JUDGED = 1_000
-"""By so many of its characters the script of a text is told."""
+"""The number of characters that decide about the script of a text."""
 
 _AFTER_LATIN = "\u0250"
 _WORD = re.compile(r"[^\W_]+")
@@ -45,7 +45,7 @@ _SCRIPTS = (
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in small letters, in order; of a script without spaces its signs and their pairs."""
+    """Return the words of a text in lower case; for a script without spaces its characters and their pairs."""
     found: list[str] = []
     for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
         if word.isascii():
@@ -64,19 +64,19 @@ def _parts(word: str) -> Iterable[str]:
     yield from filter(None, [word[end:]])
 
 
-def _pieces(signs: str) -> Iterable[str]:
-    if _ONE_HAN.match(signs):
-        yield from signs
-    yield from (signs[place : place + 2] for place in range(len(signs) - 1))
+def _pieces(characters: str) -> Iterable[str]:
+    if _ONE_HAN.match(characters):
+        yield from characters
+    yield from (characters[place : place + 2] for place in range(len(characters) - 1))
 
 
 def is_piece(word: str) -> bool:
-    """Tell whether what ``words_of`` returned is one or two signs of a script without spaces, and no whole word."""
+    """Check whether what ``words_of`` returned is one or two characters of an unspaced script, and no whole word."""
     return not word.isascii() and _SIGNS.match(word) is not None
 
 
 def language_of(words: Sequence[str]) -> str:
-    """Return the language that the words are probably of; English if nothing speaks for another one."""
+    """Return the most probable language of the words; English if nothing speaks for another one."""
     for script, language in _SCRIPTS:
         if any(script.match(word) for word in words if not word.isascii()):
             return language
@@ -86,18 +86,18 @@ def language_of(words: Sequence[str]) -> str:
 
 
 def is_latin(text: str) -> bool:
-    """Tell whether most letters of a text are Latin ones."""
+    """Check whether most letters of a text are Latin."""
     if text.isascii():
         return True
-    letters = [sign for sign in text[:LONGEST_JUDGED] if sign.isalpha()]
-    return 2 * sum(sign < _AFTER_LATIN for sign in letters) > len(letters)
+    letters = [character for character in text[:LONGEST_JUDGED] if character.isalpha()]
+    return 2 * sum(character < _AFTER_LATIN for character in letters) > len(letters)
 
 
 def terms_of(text: str, stem: Stemmer) -> tuple[str, list[str]]:
     """Return the language of a text, and the terms under which it is indexed, with repetitions."""
     words = words_of(text)
     language = language_of(words)
-    return language, forms(_telling(words), language, stem)
+    return language, forms(_content_words(words), language, stem)
 
 
 def forms(words: list[str], language: str, stem: Stemmer) -> list[str]:
@@ -107,14 +107,14 @@ def forms(words: list[str], language: str, stem: Stemmer) -> list[str]:
 
 @lru_cache(maxsize=100)
 def asked_words(question: str) -> Mapping[str, float]:
-    """Return the words of a question that carry meaning, each with its weight up to 1. They are not stemmed yet."""
-    words = dict.fromkeys(_telling(words_of(question)))
+    """Return the content words of a question, each with its weight of at most 1. They are not stemmed yet."""
+    words = dict.fromkeys(_content_words(words_of(question)))
     return MappingProxyType({word: _weight(word) for word in islice(words, MOST_ASKED)})
 
 
-def _telling(words: list[str]) -> list[str]:
-    silent = STOP_WORDS.get(language_of(words), frozenset[str]())
-    return [word for word in words if word not in silent and word not in STOP_SIGNS]
+def _content_words(words: list[str]) -> list[str]:
+    stop_words = STOP_WORDS.get(language_of(words), frozenset[str]())
+    return [word for word in words if word not in stop_words and word not in STOP_SIGNS]
 
 
 def _weight(word: str) -> float:
@@ -127,4 +127,6 @@ def _weight(word: str) -> float:
 def _plain(word: str) -> str:
     if word.isascii() or _SIGNS.match(word):
         return word
-    return "".join(sign for sign in unicodedata.normalize("NFD", word) if not unicodedata.combining(sign))
+    return "".join(
+        character for character in unicodedata.normalize("NFD", word) if not unicodedata.combining(character)
+    )

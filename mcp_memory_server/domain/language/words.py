@@ -45,8 +45,10 @@ def _parts(run: str) -> list[str]:
     return parts
 
 
-def _pairs(signs: str) -> list[str]:
-    return [signs] if len(signs) == 1 else [signs[place : place + 2] for place in range(len(signs) - 1)]
+def _pairs(characters: str) -> list[str]:
+    if len(characters) == 1:
+        return [characters]
+    return [characters[place : place + 2] for place in range(len(characters) - 1)]
 
 
 def _singular(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Where an answer to a question ended, so that the next one can go on from there."""
+"""Cursors of recall and of context pages: how many memories were returned, and the last one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,33 +9,33 @@ LONGEST_CURSOR = "000.t-zzzzzzzzzzzz"
 
 
 @dataclass(frozen=True)
-class Place:
-    """So many memories were told, this one last."""
+class Position:
+    """Where earlier replies to the same question ended."""
 
-    told: int = 0
+    returned: int = 0
     last: str | None = None
 
     def start(self, ids: Sequence[str]) -> int:
-        """Return where to go on among the ranked: after the one told last, or, if it is gone, where it was."""
-        return ids.index(self.last) + 1 if self.last in ids else min(self.told, len(ids))
+        """Return the index to continue from: after the last returned memory or, if it is gone, at its position."""
+        return ids.index(self.last) + 1 if self.last in ids else min(self.returned, len(ids))
 
-    def cursor_after(self, told: int, last: str) -> str:
-        """Return the cursor that leads on after so many more, this one last."""
-        return f"{self.told + told}.{last}"
-
-
-BEGINNING = Place()
+    def cursor_after(self, returned: int, last: str) -> str:
+        """Return the cursor that continues after this many more memories, the last one named."""
+        return f"{self.returned + returned}.{last}"
 
 
-def place_from(cursor: str | None, tool: str = "recall") -> Place:
-    """Read a cursor; without one, the beginning.
+BEGINNING = Position()
+
+
+def position_from(cursor: str | None, tool: str = "recall") -> Position:
+    """Parse a cursor; None is the beginning.
 
     Raises:
-        InvalidRequestError: It is none.
+        InvalidRequestError: It is not a valid cursor.
     """
     if cursor is None:
-        return Place()
-    told, _, last = cursor.partition(".")
-    if not (told.isascii() and told.isdigit() and last and len(told) < 6):
+        return Position()
+    returned, _, last = cursor.partition(".")
+    if not (returned.isascii() and returned.isdigit() and last and len(returned) < 6):
         raise InvalidRequestError(f"the cursor is not one of {tool}'s; take it from an earlier answer, or leave it out")
-    return Place(int(told), last)
+    return Position(int(returned), last)

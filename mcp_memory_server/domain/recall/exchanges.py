@@ -1,7 +1,7 @@
-"""Exchanges: what belongs together in a conversation, so that a match brings what makes sense of it.
+"""Add to each match the turns that belong to it in its conversation, and remove filler.
 
-A question that is found brings the reply after it. What stands beside the best matches, such as the turn between two of
-them or the further items of a list, comes after all that was found for itself. Small talk is left out.
+A matching question is followed by its reply. Turns next to the best matches, such as the one between two of them or the
+further items of a list, come after all matches.
 """
 
 import math
@@ -11,27 +11,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from mcp_memory_server.domain.conversations.importance import SmallTalk, small_talk
+from mcp_memory_server.domain.conversations.importance import Filler, filler_kind
 from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.likelihood import LIKELY_FROM, RELATED_FROM
 
-LOOKED_BESIDE = 5
-"""So many of the best matches bring what stands beside them."""
+MATCHES_WITH_CONTEXT = 5
+"""Only so many of the best matches get context turns."""
 REACH = 4
-"""So many turns before and after a match belong to it: a list is spread over every other turn."""
-MOST_BROUGHT = 4
-"""So many turns that were not found themselves are returned beside the matches."""
+"""How many turns before and after a match may belong to it: a list is spread over every other turn."""
+MOST_CONTEXT_TURNS = 4
+"""The most turns that are returned although they did not match."""
 CLOSE_ODDS = 4.5
-"""A reply that was found comes right after its question if its odds are lower by no more than this factor."""
+"""A matching reply comes right after its question if its odds are lower by at most this factor."""
 FARTHER = math.exp(0.5)
-"""For each turn between them, the odds that a turn belongs to a match fall by this factor."""
+"""For each turn in between, the odds that a turn belongs to a match fall by this factor."""
 LATEST = 30
-"""What was not found itself comes after all matches, but not after more than so many. It is fewer than recall ever
-ranks, so that a longer ranking of the same question keeps the order of the shorter one."""
+"""Context turns come after all matches, but at the latest after this many. It is fewer than recall ever ranks, so that
+a longer ranking of the same question keeps the order of the shorter one.
+"""
 LONG = 400
-"""A text of more characters says something of its own. It is only brought where it replies to a likely question."""
+"""Characters. A longer text stands for itself, and is a context turn only as the reply to a likely question."""
 END_OF_TEXT = 60
-"""A question stands among the last characters of a text; after it there is room for "I am curious!"."""
+"""A question is recognised among so many last characters of a text, after it there is room for "I am curious!"."""
 
 _ASKS = re.compile(
     r"[?\uff1f]|(?:です|ます|でしょう|した|せん)か(?:ね|な)?。?\s*$|(?:ください|教えて(?:ね|よ)?|お願い(?:します)?|[吗嗎呢])。?\s*$"
@@ -43,18 +44,18 @@ _ASKS = re.compile(
 
 
 class Form(StrEnum):
-    """What a turn does in a conversation."""
+    """The role of a turn in a conversation."""
 
     STATEMENT = "statement"
     QUESTION = "question"
     REACTION = "reaction"
-    """Small talk that may answer a question: "Yes, exactly!"."""
+    """Filler that may answer a question: "Yes, exactly!"."""
     FILLER = "filler"
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """What matters of a turn to those beside it. Many turns share one of these."""
+    """The properties of a turn that matter to its neighbours. Many turns share one instance."""
 
     form: Form
     speaker: str | None
@@ -63,10 +64,10 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Conversations:
-    """The conversations that matches stand in.
+    """Access to the conversations of the matches.
 
-    ``beside`` returns what was said before a document and after it, the nearest first; ``spoken`` is None for what is
-    no turn; ``may_be_found`` says whether the question allows for a document.
+    ``beside`` returns the documents before and after one, nearest first; ``spoken`` is None for a document that is no
+    turn; ``may_be_found`` says whether the question allows a document.
     """
 
     beside: Callable[[str, int], tuple[Sequence[str], Sequence[str]]]
@@ -75,28 +76,28 @@ class Conversations:
 
 
 def spoken_as(speaker: str | None, text: str) -> Spoken:
-    """Return what matters of a turn to those beside it."""
+    """Return the properties of a turn that matter to its neighbours."""
     return _spoken(_form(text), speaker, len(text) > LONG)
 
 
 def with_exchanges(matches: Sequence[Match], conversations: Conversations) -> list[Match]:
-    """Return the matches, best first, with what belongs to the best of them, and without small talk."""
+    """Return the matches, best first, with their context and without filler."""
     kept = [match for match in matches if not _is_filler(match.id, conversations)] or list(matches)
-    best = [match for match in kept[:LOOKED_BESIDE] if conversations.spoken(match.id) is not None]
+    best = [match for match in kept[:MATCHES_WITH_CONTEXT] if conversations.spoken(match.id) is not None]
     if not best:
         return kept
     ranked = _replies_next(kept, best, conversations)
     known = {name for match in ranked for name in (match.id, *match.also)}
-    brought = _brought(best, known, conversations)
-    return [*ranked[:LATEST], *map(_context, brought), *ranked[LATEST:]]
+    context_turns = _context_turns(best, known, conversations)
+    return [*ranked[:LATEST], *map(_context, context_turns), *ranked[LATEST:]]
 
 
 _spoken = lru_cache(maxsize=10_000)(Spoken)
 
 
 def _form(text: str) -> Form:
-    if (kind := small_talk(text)) is not None:
-        return Form.REACTION if kind is SmallTalk.REACTION else Form.FILLER
+    if (kind := filler_kind(text)) is not None:
+        return Form.REACTION if kind is Filler.REACTION else Form.FILLER
     return Form.QUESTION if _ASKS.search(text, max(0, len(text) - END_OF_TEXT)) else Form.STATEMENT
 
 
@@ -112,7 +113,7 @@ def _is_filler(document_id: str, conversations: Conversations) -> bool:
 
 
 def _reply_to(document_id: str, conversations: Conversations) -> str | None:
-    """Return what somebody else said right after a question."""
+    """Return the turn of another speaker right after a question."""
     said, (_, after) = conversations.spoken(document_id), conversations.beside(document_id, 1)
     if said is None or said.form is not Form.QUESTION or not after:
         return None
@@ -123,7 +124,7 @@ def _reply_to(document_id: str, conversations: Conversations) -> str | None:
 
 
 def _replies_next(kept: Sequence[Match], best: Sequence[Match], conversations: Conversations) -> list[Match]:
-    """Return the matches with the replies to the best questions right after those."""
+    """Return the matches, with the replies to the best questions right after these."""
     places = {match.id: place for place, match in enumerate(kept)}
     repeated = {name for match in kept for name in match.also}
     replies: dict[str, Match] = {}
@@ -149,8 +150,8 @@ def _in_order(kept: Sequence[Match], replies: Mapping[str, Match]) -> Iterator[M
             following = replies.get(following.id)
 
 
-def _brought(best: Sequence[Match], known: Collection[str], conversations: Conversations) -> list[str]:
-    """Return the turns that stand beside the best matches, those first that most probably belong to them."""
+def _context_turns(best: Sequence[Match], known: Collection[str], conversations: Conversations) -> list[str]:
+    """Return the turns next to the best matches, those first that most probably belong to them."""
     odds: dict[str, float] = {}
     for match in best:
         if match.probability < RELATED_FROM:
@@ -160,7 +161,7 @@ def _brought(best: Sequence[Match], known: Collection[str], conversations: Conve
             for distance, name in enumerate(side):
                 if name not in known and _belongs(name, reply, conversations):
                     odds[name] = max(odds.get(name, 0), _odds(match) / FARTHER**distance)
-    return sorted(odds, key=lambda name: -odds[name])[:MOST_BROUGHT]
+    return sorted(odds, key=lambda name: -odds[name])[:MOST_CONTEXT_TURNS]
 
 
 def _belongs(document_id: str, reply: str | None, conversations: Conversations) -> bool:

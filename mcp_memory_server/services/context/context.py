@@ -21,7 +21,7 @@ from mcp_memory_server.domain.context.page_order import entries_in_order
 from mcp_memory_server.domain.context.running_session import RunningSession
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.answers import check_budget
-from mcp_memory_server.domain.recall.cursors import Place, place_from
+from mcp_memory_server.domain.recall.cursors import Position, position_from
 from mcp_memory_server.domain.recall.memories import Kind, UserSnapshot
 from mcp_memory_server.domain.recall.overview import Overview, is_current, overview_of_day
 from mcp_memory_server.domain.sessions.turns import Role
@@ -50,7 +50,7 @@ class _Asked:
     """The parameters of one page: its budget, where it begins, the current time, and the conversation."""
 
     max_tokens: int
-    start: Place
+    start: Position
     now: datetime
     session_id: str | None = None
 
@@ -87,7 +87,7 @@ class Context:
         before the rest.
         """
         check_budget(max_tokens)
-        start = place_from(cursor, "load_context")
+        start = position_from(cursor, "load_context")
         if scope.session_id is None:
             snapshot = await self._snapshots.of(scope)
             return await self._page(snapshot, await self._handoffs.of(scope, snapshot), max_tokens, start)
@@ -100,7 +100,7 @@ class Context:
             _Asked(max_tokens, start, now, scope.session_id), snapshot, overview, handoff, relevant, session
         )
 
-    async def _page(self, snapshot: UserSnapshot, handoff: HandOff, max_tokens: int, start: Place) -> ContextPage:
+    async def _page(self, snapshot: UserSnapshot, handoff: HandOff, max_tokens: int, start: Position) -> ContextPage:
         now = self._now()
         overview = await self._overview(snapshot, now)
         # The page changes with the snapshot, with facts that end and, because confidence fades, every hour.

@@ -11,7 +11,7 @@ from uuid import uuid4
 from mcp_memory_server.domain.conversations.importance import importance
 from mcp_memory_server.domain.conversations.transcripts import TranscribedTurn
 from mcp_memory_server.domain.kernel.credentials import data_without_credentials, without_credentials
-from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
 from mcp_memory_server.domain.sessions.acknowledge import Acknowledge

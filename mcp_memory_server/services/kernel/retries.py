@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from uuid import uuid4
 
-from mcp_memory_server.domain.kernel.items import check_operation_id
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id
 from mcp_memory_server.errors import ConflictError, UnavailableError
 
 R = TypeVar("R")

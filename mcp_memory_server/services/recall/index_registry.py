@@ -150,8 +150,8 @@ class IndexRegistry:
 
     def _missing(self, user: _User) -> tuple[str, ...]:
         unreadable = user.user_index.unreadable_turns
-        told = [f"{unreadable} turns could not be read"] if unreadable else []
-        return (*told, *([TOO_MANY] if user.has_too_many else []))
+        sentences = [f"{unreadable} turns could not be read"] if unreadable else []
+        return (*sentences, *([TOO_MANY] if user.has_too_many else []))
 
     async def _update(self, scope: Scope, user: _User, snapshot: UserSnapshot, activities: ActivityLog | None) -> None:
         async with user.update_lock:

@@ -38,7 +38,7 @@ class NearbyTurns:
 
     def __init__(
         self,
-        memories: IndexRegistry,
+        indexes: IndexRegistry,
         turns: PastTurns,
         vectors: VectorIndex | None = None,
         model: str | None = None,
@@ -46,7 +46,7 @@ class NearbyTurns:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """``model`` is the name of the model that makes the vectors."""
-        self._memories = memories
+        self._indexes = indexes
         self._turns = turns
         self._vectors = vectors
         self._model = model
@@ -58,27 +58,27 @@ class NearbyTurns:
         self, scope: Scope, snapshot: UserSnapshot, activities: ActivityLog, vector: bytes | None
     ) -> tuple[UserIndex, tuple[str, ...]]:
         """Return the index to search for a question with this vector, and sentences about what is missing."""
-        if self._vectors is None or not any(vector or b"") or self._memories.is_complete(scope):
-            return await self._memories.of(scope, snapshot, activities)
+        if self._vectors is None or not any(vector or b"") or self._indexes.is_complete(scope):
+            return await self._indexes.of(scope, snapshot, activities)
         asking = asyncio.ensure_future(self._near(scope, vector or b"", self._vectors))
         try:
-            user_index, missing = await self._memories.of(scope, snapshot, activities)
-            if self._memories.is_complete(scope):
+            user_index, missing = await self._indexes.of(scope, snapshot, activities)
+            if self._indexes.is_complete(scope):
                 return user_index, missing  # everything was read meanwhile
             found = await asking
         finally:
             asking.cancel()
         if found is None:
             return user_index, (*missing, NOT_ASKED)
-        await self._memories.add_transient(scope, user_index, found)
+        await self._indexes.add_transient(scope, user_index, found)
         return user_index, tuple(BY_MEANING if sentence == TOO_MANY else sentence for sentence in missing)
 
     async def _near(
         self, scope: Scope, vector: bytes, vectors: VectorIndex
     ) -> Mapping[TurnPlace, StoredMemory | None] | None:
-        """Return the turns that are nearest, those that are not indexed here as they are in the table now.
+        """Return the nearest turns, with the memory of each that is not indexed yet, as it is in the table now.
 
-        None if that cannot be told in time.
+        None if the service did not answer in time.
         """
         if self._monotonic() < self._rests_until:
             return None
@@ -86,7 +86,7 @@ class NearbyTurns:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 keys = await vectors.nearest(vector_owner(scope.user_id, self._model or ""), vector)
                 places = self._places(scope, keys)
-                found = await self._turns.at(scope, self._memories.not_indexed(scope, places))
+                found = await self._turns.at(scope, self._indexes.not_indexed(scope, places))
                 # The nearest last: if there is no room for all, the first are evicted.
                 return {place: found.get(place) for place in reversed(places)}
         except (MemoryServerError, TimeoutError):

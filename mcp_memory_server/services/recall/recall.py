@@ -12,8 +12,14 @@ from mcp_memory_server.domain.kernel.text import checked_text
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.language.aspects import aspects_of
 from mcp_memory_server.domain.language.word_forms import asked_words
-from mcp_memory_server.domain.recall.answers import MOST_AGAIN, Recalled, Recollection, Reply, check_budget, told
-from mcp_memory_server.domain.recall.cursors import Place, place_from
+from mcp_memory_server.domain.recall.answers import (
+    MOST_REPETITIONS,
+    Recalled,
+    Recollection,
+    check_budget,
+    recollection_of,
+)
+from mcp_memory_server.domain.recall.cursors import Position, position_from
 from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.likelihood import Likelihood, likelihood
 from mcp_memory_server.domain.recall.memories import (
@@ -28,6 +34,7 @@ from mcp_memory_server.domain.recall.memories import (
 from mcp_memory_server.domain.recall.overview import best_first
 from mcp_memory_server.domain.recall.past_values import with_past_values_last
 from mcp_memory_server.domain.recall.question_forms import without_owner
+from mcp_memory_server.domain.recall.reply_builder import ReplyBuilder
 from mcp_memory_server.domain.recall.turn_memories import is_withheld, turn_memory_id
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.ports.token_counter import TokenCounter
@@ -67,14 +74,14 @@ class _Asked:
     max_tokens: int
     topic: str | None
     as_of: datetime | None
-    place: Place
+    place: Position
     explain: bool
 
     @property
     def limit(self) -> int:
         """How many matches are ranked: those returned before, and as many as could fit now."""
         page = min(max(self.max_tokens // SHORTEST_MEMORY, FEWEST_RANKED), MOST_RANKED)
-        return min(self.place.told + page, MOST_RETURNED)
+        return min(self.place.returned + page, MOST_RETURNED)
 
 
 class Recall:
@@ -122,7 +129,7 @@ class Recall:
         check_budget(max_tokens)
         question = checked_text("query", question, MAX_QUESTION_BYTES)
         below = None if topic is None else checked_prefix(topic)
-        asked = _Asked(scope, question, self._now(), max_tokens, below, as_of, place_from(cursor), explain)
+        asked = _Asked(scope, question, self._now(), max_tokens, below, as_of, position_from(cursor), explain)
         snapshot, activities = await self._snapshots.with_activity(scope)
         if below is not None and not under_topic(snapshot.rows, below):
             raise _unknown_topic(snapshot, below)
@@ -186,13 +193,13 @@ class Recall:
             memory for memory in unexpired(best_first(snapshot, asked.now), asked.now) if _is_below(memory, asked.topic)
         ]
         rest = chosen[asked.place.start([memory.id for memory in chosen]) :]
-        reply = Reply(_answer(snapshot.missing), len(rest), (), self._count, asked.max_tokens)
+        reply = ReplyBuilder(_answer(snapshot.missing), len(rest), (), self._count, asked.max_tokens)
         fitting = 0
         for memory in rest:
-            if not reply.add(told(memory, asked.now)):
+            if not reply.add(recollection_of(memory, asked.now)):
                 break
             fitting += 1
-        return reply.ended(len(rest) - fitting, asked.place)
+        return reply.build(len(rest) - fitting, asked.place)
 
     async def _reply(
         self,
@@ -206,7 +213,7 @@ class Recall:
         rest = found[_start(asked.place, found, rows) :]
         words = asked_words(asked.question)
         answer = replace(_answer(missing), is_nearest_only=_is_nearest_only(found, asked.place))
-        reply = Reply(answer, len(rest), words, self._count, asked.max_tokens)
+        reply = ReplyBuilder(answer, len(rest), words, self._count, asked.max_tokens)
         left = len(rest)
         for start in range(0, len(rest), READ_AT_ONCE):
             some = rest[start : start + READ_AT_ONCE]
@@ -219,9 +226,9 @@ class Recall:
                     break
             if reply.is_full:
                 break
-        ended = reply.ended(left, asked.place)
-        self._access.note(asked.scope, [one.id for one in ended.memories])
-        return ended
+        recalled = reply.build(left, asked.place)
+        self._access.note(asked.scope, [one.id for one in recalled.memories])
+        return recalled
 
     async def _with_texts(
         self, scope: Scope, found: Sequence[Match], rows: Mapping[str, StoredMemory], user_index: UserIndex
@@ -231,7 +238,7 @@ class Recall:
         Stores delete expired items late, and other processes forget: turns are always read again before they are
         returned.
         """
-        names = [(match.id, *match.also[:MOST_AGAIN]) for match in found]
+        names = [(match.id, *match.also[:MOST_REPETITIONS]) for match in found]
         places = {name: place for name in chain(*names) if (place := place_of(name)) is not None}
         turns: Mapping[TurnPlace, StoredMemory] = {}
         if places:
@@ -252,8 +259,8 @@ def _answer(missing: tuple[str, ...]) -> Recalled:
     return Recalled(Status.PARTIAL if missing else Status.COMPLETE, (), missing=missing)
 
 
-def _is_nearest_only(found: Sequence[Match], place: Place) -> bool:
-    return bool(found) and not place.told and likelihood(found[0].probability) is not Likelihood.LIKELY
+def _is_nearest_only(found: Sequence[Match], place: Position) -> bool:
+    return bool(found) and not place.returned and likelihood(found[0].probability) is not Likelihood.LIKELY
 
 
 def _only(asked: _Asked) -> Callable[[UserIndex], Collection[str]] | None:
@@ -285,7 +292,7 @@ def _each_once(matches: Sequence[Match], rows: Mapping[str, StoredMemory], now: 
     return [match for match in unexpired_matches if match.id not in duplicates]
 
 
-def _start(place: Place, found: Sequence[Match], rows: Mapping[str, StoredMemory]) -> int:
+def _start(place: Position, found: Sequence[Match], rows: Mapping[str, StoredMemory]) -> int:
     return 0 if place.last is None else place.start([_public_id(match, rows) for match in found])
 
 
@@ -299,13 +306,13 @@ def _public_id(match: Match, rows: Mapping[str, StoredMemory]) -> str:
 def _recollection(same: Sequence[StoredMemory], match: Match, asked: _Asked) -> Recollection:
     memory, *others = same
     # A duplicate whose text was changed since is none.
-    again = [other for other in others if other.text == memory.text]
+    repetitions = [other for other in others if other.text == memory.text]
     label = None if match.is_context else likelihood(match.probability)
     if not asked.explain:
-        return told(memory, asked.now, None, again, label, as_of=asked.as_of)
+        return recollection_of(memory, asked.now, None, repetitions, label, as_of=asked.as_of)
     parts = {name: round(value, 3) for name, value in match.parts.items() if round(value, 3)}
     explained = {"probability": round(match.probability, 3), **parts}
-    return told(memory, asked.now, explained, again, label, as_of=asked.as_of)
+    return recollection_of(memory, asked.now, explained, repetitions, label, as_of=asked.as_of)
 
 
 def _is_below(memory: StoredMemory, topic: str | None) -> bool:

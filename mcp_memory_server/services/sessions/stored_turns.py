@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from mcp_memory_server.concurrency.lru_cache import LruCache
-from mcp_memory_server.domain.kernel.items import Item, Put, check_operation_id
+from mcp_memory_server.domain.kernel.item_checks import check_operation_id
+from mcp_memory_server.domain.kernel.items import Item, Put
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.hot_sessions import Pace, possible_partitions
 from mcp_memory_server.domain.sessions.turns import Turn, View

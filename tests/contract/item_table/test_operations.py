@@ -2,15 +2,8 @@
 
 import pytest
 
-from mcp_memory_server.domain.kernel.items import (
-    MAX_OPERATION_ID_BYTES,
-    REMEMBERED_OPERATIONS,
-    Delete,
-    Key,
-    Put,
-    Update,
-    Write,
-)
+from mcp_memory_server.domain.kernel.item_checks import MAX_OPERATION_ID_BYTES
+from mcp_memory_server.domain.kernel.items import REMEMBERED_OPERATIONS, Delete, Key, Put, Update, Write
 from mcp_memory_server.errors import ConflictError, InvalidRequestError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.contract.item_table.test_write_at_once import state

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mcp_memory_server.domain.kernel.items import MAX_ITEM_BYTES, Key, Put, item_size
+from mcp_memory_server.domain.kernel.item_checks import item_size
+from mcp_memory_server.domain.kernel.items import MAX_ITEM_BYTES, Key, Put
 from mcp_memory_server.errors import ConflictError, TooLargeError
 from mcp_memory_server.ports.item_table import ItemTable
 

@@ -13,7 +13,7 @@ from mcp_memory_server.domain.facts.fact import Source
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.answers import reply_text
-from mcp_memory_server.domain.recall.cursors import place_from
+from mcp_memory_server.domain.recall.cursors import position_from
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
 from mcp_memory_server.domain.recall.overview import overview_of_day
 from tests.domain.generated import budgets, count, memories, thorough
@@ -40,7 +40,7 @@ def page_of(
     cursor: str | None = None,
     now: datetime = NOON,
 ) -> ContextPage:
-    overview, start = overview_of_day(everything, now), place_from(cursor)
+    overview, start = overview_of_day(everything, now), position_from(cursor)
     ordered = list(islice(entries_in_order(everything, overview, now), most_entries(start, max_tokens)))
     content = PageContent(ordered, overview.count_at(now), overview.topics, missing, start)
     return write_page(content, now, count, max_tokens)

@@ -7,6 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_memory_server.domain.kernel.item_checks import (
+    check_operation_id,
+    checked_body,
+    checked_update,
+    checked_writes,
+    item_size,
+)
 from mcp_memory_server.domain.kernel.items import (
     MAX_ITEM_BYTES,
     MAX_WRITES_AT_ONCE,
@@ -14,13 +21,8 @@ from mcp_memory_server.domain.kernel.items import (
     Key,
     Update,
     after_prefix,
-    check_operation_id,
-    checked_body,
-    checked_update,
-    checked_writes,
     expiry_seconds,
     is_expired,
-    item_size,
 )
 from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 from tests.domain.samples import NOON

@@ -43,7 +43,7 @@ def test_a_text_is_cut_into_words_and_signs(text: str, words: list[str]) -> None
         ("我妹妹住在哪里?", UNSPACED),
     ],
 )
-def test_the_language_is_told_by_script_and_stop_words(text: str, language: str) -> None:
+def test_the_language_is_recognised_by_script_and_stop_words(text: str, language: str) -> None:
     assert language_of(words_of(text)) == language
 
 

@@ -1,4 +1,4 @@
-"""An answer keeps the budget of its reader, and says as much as fits."""
+"""A reply keeps the budget of its reader and returns as much as fits."""
 
 from dataclasses import replace
 from datetime import date, datetime
@@ -12,15 +12,14 @@ from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter
 from mcp_memory_server.domain.recall.answers import (
     CHARACTERS_A_TOKEN,
-    SHORTEST_LAST,
     Recalled,
-    Reply,
     check_budget,
+    recollection_of,
     reply_text,
-    told,
 )
-from mcp_memory_server.domain.recall.cursors import Place, place_from
+from mcp_memory_server.domain.recall.cursors import Position, position_from
 from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
+from mcp_memory_server.domain.recall.reply_builder import SHORTEST_LAST, ReplyBuilder
 from mcp_memory_server.errors import InvalidRequestError
 from tests.domain.generated import budgets, count, memories, thorough
 from tests.domain.samples import CITY, DAY, NOON, fact, known_fact, known_preference
@@ -32,11 +31,11 @@ answers = st.sampled_from([COMPLETE, PARTIAL])
 
 
 def fitted(found: list[StoredMemory], max_tokens: int, answer: Recalled = COMPLETE) -> Recalled:
-    reply = Reply(answer, len(found), (), count, max_tokens)
+    reply = ReplyBuilder(answer, len(found), (), count, max_tokens)
     fitting = 0
-    while fitting < len(found) and reply.add(told(found[fitting], NOON)):
+    while fitting < len(found) and reply.add(recollection_of(found[fitting], NOON)):
         fitting += 1
-    return reply.ended(len(found) - fitting, Place())
+    return reply.build(len(found) - fitting, Position())
 
 
 @thorough
@@ -51,27 +50,27 @@ def test_the_whole_reply_keeps_the_budget(found: list[StoredMemory], answer: Rec
 
 @thorough
 @given(st.lists(memories, min_size=1, max_size=4), answers, budgets)
-def test_nothing_is_told_only_if_even_the_best_cut_short_does_not_fit(
+def test_a_reply_is_empty_only_if_even_the_best_memory_cut_short_does_not_fit(
     found: list[StoredMemory], answer: Recalled, max_tokens: int
 ) -> None:
     fit = fitted(found, max_tokens, answer)
 
     *_, shortest = ever_shorter(found[0].text)
-    cut = replace(told(found[0], NOON), text=shortest)
+    cut = replace(recollection_of(found[0], NOON), text=shortest)
     alone = replace(answer, memories=(cut,), more=len(found) - 1)
     assert fit.memories or count(reply_text(alone.to_reply())) > max_tokens
 
 
 @given(st.lists(memories, max_size=10), budgets)
 @example([], 50)
-def test_what_is_told_keeps_its_order(found: list[StoredMemory], max_tokens: int) -> None:
+def test_the_order_of_memories_is_kept(found: list[StoredMemory], max_tokens: int) -> None:
     ids = [memory.id for memory in found]
     positions = iter(ids)
 
     assert all(memory.id in positions for memory in fitted(found, max_tokens).memories)
 
 
-def test_everything_is_told_when_there_is_room() -> None:
+def test_everything_is_returned_if_there_is_room() -> None:
     reply = fitted([known_fact("Lives in Bern", CITY), known_preference("tone", "brief")], 800).to_reply()
 
     assert reply == {
@@ -96,11 +95,11 @@ def test_everything_is_told_when_there_is_room() -> None:
 
 
 def shown(known: Fact, *, days: int = 0, as_of: datetime | None = None) -> dict[str, object]:
-    reply = told(from_fact(known), NOON + days * DAY, as_of=as_of).to_reply()
+    reply = recollection_of(from_fact(known), NOON + days * DAY, as_of=as_of).to_reply()
     return {name: value for name, value in reply.items() if name not in ("id", "text", "topic", "confidence")}
 
 
-def test_a_fact_shows_when_it_is_true_and_when_it_was_learned_each_as_what_it_is() -> None:
+def test_a_fact_shows_separately_when_it_is_true_and_when_it_was_learned() -> None:
     dates = {"since": date(2019, 10, 3), "until": date(2026, 4, 1), "remind_on": date(2026, 3, 20)}
     dated = replace(fact(), **dates)  # type: ignore[arg-type]
 
@@ -112,7 +111,7 @@ def test_a_fact_shows_when_it_is_true_and_when_it_was_learned_each_as_what_it_is
     }
 
 
-def test_what_is_past_says_so_and_until_when_it_held_at_the_latest() -> None:
+def test_a_past_fact_says_so_and_until_when_it_was_true_at_the_latest() -> None:
     superseded = ended(fact(), NOON + 5 * DAY)
     dentist = fact("Ana sees the dentist on 2026-03-10.")
 
@@ -121,7 +120,7 @@ def test_what_is_past_says_so_and_until_when_it_held_at_the_latest() -> None:
     assert shown(dentist, days=10) == {"past": True, "until": "2026-03-10", "learned": "2026-03-01"}
 
 
-def test_what_was_learned_after_the_time_that_is_asked_about_says_so() -> None:
+def test_a_fact_learned_after_the_time_asked_about_says_so() -> None:
     before = NOON - 900 * DAY
 
     assert shown(fact(), as_of=before) == {"learned": "2026-03-01", "learned_later": True}
@@ -131,22 +130,25 @@ def test_what_was_learned_after_the_time_that_is_asked_about_says_so() -> None:
     }
 
 
-def test_a_long_one_is_told_in_part_so_that_others_have_room() -> None:
-    reply = Reply(COMPLETE, 2, {"violin"}, count, 400)
+def test_a_long_memory_is_shortened_so_that_others_have_room() -> None:
+    reply = ReplyBuilder(COMPLETE, 2, {"violin"}, count, 400)
 
-    added = [reply.add(told(known_fact(text), NOON)) for text in ("long " * 400 + "violin " + "long " * 400, "short")]
-    fit = reply.ended(0, Place())
+    added = [
+        reply.add(recollection_of(known_fact(text), NOON))
+        for text in ("long " * 400 + "violin " + "long " * 400, "short")
+    ]
+    fit = reply.build(0, Position())
 
     assert added == [True, True]
     assert "violin" in fit.memories[0].text
     assert (fit.memories[0].text[0], fit.memories[0].text[-1], fit.memories[1].text) == ("…", "…", "short")
 
 
-def test_what_is_left_out_can_be_asked_for_with_a_cursor() -> None:
+def test_the_rest_can_be_fetched_with_a_cursor() -> None:
     fit = fitted([known_fact(f"fact {number}") for number in range(40)], 200)
 
-    place = place_from(fit.cursor)
-    assert (place.told, place.last) == (len(fit.memories), fit.memories[-1].id)
+    place = position_from(fit.cursor)
+    assert (place.returned, place.last) == (len(fit.memories), fit.memories[-1].id)
     assert fitted([known_fact("fact")], 200).cursor is None
 
 
@@ -155,14 +157,14 @@ def test_the_last_one_is_cut_to_the_room_that_is_left_unless_that_is_hardly_any(
 
     fits = [fitted(memories, max_tokens) for max_tokens in range(200, 400, 5)]
 
-    lengths = [len(told.text) for fit in fits for told in fit.memories]
+    lengths = [len(one.text) for fit in fits for one in fit.memories]
     left_over = [
         budget - count(reply_text(fit.to_reply())) for budget, fit in zip(range(200, 400, 5), fits, strict=True)
     ]
-    frame = count(reply_text(told(replace(memories[0], text=""), NOON).to_reply()))
+    frame = count(reply_text(recollection_of(replace(memories[0], text=""), NOON).to_reply()))
     assert min(lengths) >= SHORTEST_LAST * CHARACTERS_A_TOKEN - 10
     assert max(left_over) < frame + SHORTEST_LAST + 12
-    assert all(told.text.endswith("…") for fit in fits for told in fit.memories)
+    assert all(one.text.endswith("…") for fit in fits for one in fit.memories)
 
 
 def test_if_none_fits_the_best_one_is_cut_and_says_so() -> None:

@@ -1,4 +1,4 @@
-"""A match brings what belongs to it in its conversation, and small talk takes no place."""
+"""A match is returned with its context in the conversation, and filler is left out."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,7 +8,7 @@ from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.exchanges import (
     LATEST,
     LONG,
-    MOST_BROUGHT,
+    MOST_CONTEXT_TURNS,
     Conversations,
     Form,
     spoken_as,
@@ -65,7 +65,7 @@ def test_the_reply_to_a_related_question_comes_right_after_it_if_it_is_almost_as
     assert ids(far)[:3] == ["t0", "t3", "t1"]
 
 
-def test_replies_that_ask_in_return_bring_their_own_replies() -> None:
+def test_replies_that_ask_in_return_are_followed_by_their_own_replies() -> None:
     talk = conversation("Where do you live?", "In Bern. And you?", "In Ghent.")
 
     found = with_exchanges(matches(("t0", LIKELY), ("f1", RELATED), ("t1", LIKELY - 0.05)), talk)
@@ -73,7 +73,7 @@ def test_replies_that_ask_in_return_bring_their_own_replies() -> None:
     assert ids(found)[:4] == ["t0", "t1", "t2", "f1"]
 
 
-def test_what_the_same_one_says_after_a_question_is_no_reply() -> None:
+def test_what_the_same_speaker_says_after_a_question_is_no_reply() -> None:
     talk = conversation(QUESTION, "I have been thinking of it.", speakers="AA")
 
     found = with_exchanges(matches(("t0", LIKELY), ("f1", RELATED), ("t1", LESS_RELATED)), talk)
@@ -81,7 +81,7 @@ def test_what_the_same_one_says_after_a_question_is_no_reply() -> None:
     assert ids(found) == ["t0", "f1", "t1"]
 
 
-def test_the_turn_between_two_matches_and_the_rest_of_a_list_come_after_what_was_found() -> None:
+def test_the_turn_between_two_matches_and_the_rest_of_a_list_come_after_all_matches() -> None:
     talk = conversation("First the tent.", "Noted.", "Then the stove.", "A good one.", "And a rope.")
 
     found = with_exchanges(matches(("t0", RELATED), ("f1", LESS_RELATED), ("f2", WEAK)), talk)
@@ -90,30 +90,30 @@ def test_the_turn_between_two_matches_and_the_rest_of_a_list_come_after_what_was
     assert [match.is_context for match in found] == [False] * 3 + [True] * 3
 
 
-def test_what_stands_nearer_to_a_better_match_is_brought_first_and_only_a_few_are() -> None:
+def test_turns_nearer_to_a_better_match_come_first_and_only_a_few_are_returned() -> None:
     talk = conversation(*(f"Item number {number} of the inventory." for number in range(30)))
 
     found = with_exchanges(matches(("t20", RELATED), ("t5", LESS_RELATED)), talk)
 
     brought = [match.id for match in found if match.is_context]
-    assert len(brought) == MOST_BROUGHT
+    assert len(brought) == MOST_CONTEXT_TURNS
     assert set(brought) == {"t19", "t21", "t18", "t22"}
 
 
-def test_however_much_is_related_what_belongs_to_the_best_is_not_left_for_last() -> None:
+def test_the_context_of_the_best_match_is_not_left_for_last_however_much_is_related() -> None:
     talk = conversation("First the tent.", "A good one indeed.")
     others = [(f"f{number}", LESS_RELATED) for number in range(2 * LATEST)]
 
     assert ids(with_exchanges(matches(("t0", RELATED), *others), talk))[LATEST] == "t1"
 
 
-def test_a_weak_match_brings_nothing() -> None:
+def test_a_weak_match_has_no_context() -> None:
     talk = conversation("First the tent.", "A good one indeed.")
 
     assert ids(with_exchanges(matches(("t0", WEAK)), talk)) == ["t0"]
 
 
-def test_a_long_text_is_brought_only_as_the_reply_to_a_likely_question() -> None:
+def test_a_long_turn_is_context_only_as_the_reply_to_a_likely_question() -> None:
     lecture = "Paint is a mixture of pigments and a medium. " * (LONG // 40)
     talk = conversation(QUESTION, lecture, "I see.")
 
@@ -121,13 +121,13 @@ def test_a_long_text_is_brought_only_as_the_reply_to_a_likely_question() -> None
     assert "t1" not in ids(with_exchanges(matches(("t0", RELATED)), talk))
 
 
-def test_what_a_question_does_not_allow_for_is_not_brought() -> None:
+def test_turns_excluded_by_the_question_are_no_context() -> None:
     talk = conversation(QUESTION, "A pale sage.", "I see it before me.", without={"t1", "t2"})
 
     assert ids(with_exchanges(matches(("t0", LIKELY)), talk)) == ["t0"]
 
 
-def test_what_is_returned_as_said_again_is_not_brought_as_well() -> None:
+def test_duplicates_of_a_match_are_no_context() -> None:
     talk = conversation(QUESTION, "A pale sage.")
     found = with_exchanges([Match("t0", LIKELY, {}), Match("f1", RELATED, {}, also=("t1",))], talk)
 
@@ -148,7 +148,7 @@ def test_single_facts_stay_as_they_are() -> None:
     assert with_exchanges([], conversation()) == []
 
 
-def test_small_talk_takes_no_place() -> None:
+def test_filler_is_left_out() -> None:
     talk = conversation("The boat leaves at nine.", "Sure, sounds good.", "Take care, bye!")
 
     found = with_exchanges(matches(("t1", RELATED), ("t0", RELATED), ("t2", RELATED)), talk)
@@ -156,7 +156,7 @@ def test_small_talk_takes_no_place() -> None:
     assert ids(found) == ["t0"]
 
 
-def test_small_talk_is_returned_where_there_is_nothing_else() -> None:
+def test_filler_is_returned_if_there_is_nothing_else() -> None:
     assert ids(with_exchanges(matches(("t0", WEAK)), conversation("Take care, bye!"))) == ["t0"]
 
 
@@ -177,7 +177,7 @@ def test_a_yes_to_a_question_is_an_answer() -> None:
         "ありがとうございます!", "了解しました。", "じゃあまたね!", "お大事に。", "谢谢,再见!", "太好了",
     ],
 )  # fmt: skip
-def test_greetings_thanks_and_agreement_tell_nothing_in_five_languages(text: str) -> None:
+def test_greetings_thanks_and_agreement_are_filler_in_five_languages(text: str) -> None:
     assert spoken_as("A", text).form in (Form.FILLER, Form.REACTION)
 
 
@@ -189,7 +189,7 @@ def test_greetings_thanks_and_agreement_tell_nothing_in_five_languages(text: str
         "はい、火曜日です。", "いいえ", "好的,星期二", "不", "Same here.", "Sage green", "Senfgelb", "七時",
     ],
 )  # fmt: skip
-def test_a_few_words_that_say_something_are_no_small_talk(text: str) -> None:
+def test_a_few_words_that_say_something_are_no_filler(text: str) -> None:
     assert spoken_as("A", text).form is Form.STATEMENT
 
 
@@ -201,11 +201,11 @@ def test_a_few_words_that_say_something_are_no_small_talk(text: str) -> None:
         "お仕事について教えてください。", "你住在哪里？", "你住在北京吗",  # noqa: RUF001
     ],
 )  # fmt: skip
-def test_questions_and_requests_are_known_in_five_languages(text: str) -> None:
+def test_questions_and_requests_are_recognised_in_five_languages(text: str) -> None:
     assert spoken_as("A", text).form is Form.QUESTION
 
 
-def test_a_question_at_the_beginning_of_a_long_text_is_not_what_it_is_about() -> None:
+def test_a_question_at_the_beginning_of_a_long_text_does_not_make_it_a_question() -> None:
     assert (
         spoken_as("A", f"What a day! Do you know? {'We went up to the hut and rested there. ' * 4}").form
         is Form.STATEMENT
