@@ -77,8 +77,8 @@ async def fortnight(memory: Memory, clock: Clock) -> AsyncIterator[Greeting]:
         # The clock is moved by hand, so the background work of a server is started by hand: no session is ended here,
         # its deadline passes.
         clock.moment += timedelta(days=DAYS) / SESSIONS
-        await memory.care.finish_due()
-        await memory.care.fold_due()
+        await memory.finalizer.finish_due()
+        await memory.finalizer.fold_due()
 
 
 def everyday(user: str, nth: int) -> Sequence[str]:

@@ -30,7 +30,7 @@ from mcp_memory_server.errors import (
     UnavailableError,
 )
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.ports.measures import MEASURES
+from mcp_memory_server.ports.metric_catalogue import METRICS
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.version import __version__
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from mcp_memory_server.tools import MEMORY_TOOLS, MemoryTool, error_reply
 
 __all__ = [
-    "MEASURES",
     "MEMORY_TOOLS",
+    "METRICS",
     "ConfigurationError",
     "ConflictError",
     "ContextPage",

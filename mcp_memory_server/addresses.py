@@ -1,4 +1,4 @@
-"""Addresses: what people type to say where things are kept, and what it means."""
+"""Parses the addresses in settings: tables, caches, queues, models."""
 
 import re
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class SqliteTable:
 
 @dataclass(frozen=True)
 class DynamoDbTable:
-    """A DynamoDB table. Without a region or an endpoint, what the AWS configuration says."""
+    """A DynamoDB table. Without a region or an endpoint, those of the AWS configuration."""
 
     name: str
     region: str | None = None
@@ -47,9 +47,9 @@ class DynamoDbTable:
 
 @dataclass(frozen=True)
 class DaxTable:
-    """A DynamoDB table behind a DAX cluster, which keeps an item for so many seconds.
+    """A DynamoDB table behind a DAX cluster, which caches an item for ``item_seconds``.
 
-    Reads always have the writes of their own process; ``fresh_for_all`` ones have those of every process.
+    Reads include the writes of their own process; with ``fresh_for_all`` those of every process.
     """
 
     cluster: str
@@ -103,7 +103,7 @@ class BuiltInSummaries:
 
 @dataclass(frozen=True)
 class AnthropicModel:
-    """A model of Anthropic. Its key is in ANTHROPIC_API_KEY, as Anthropic's own client reads it."""
+    """A model of Anthropic. Its key is in ANTHROPIC_API_KEY, where Anthropic's client reads it."""
 
     model: str
     endpoint: str | None = None
@@ -111,7 +111,7 @@ class AnthropicModel:
 
 @dataclass(frozen=True)
 class BedrockModel:
-    """A model of Amazon Bedrock: texts are sent there. What is left out, the AWS configuration says."""
+    """A model of Amazon Bedrock: texts are sent there. Without a region, that of the AWS configuration."""
 
     model: str
     region: str | None = None
@@ -128,11 +128,11 @@ class NamedIndex:
 
 @dataclass(frozen=True)
 class Nowhere:
-    """It is done without."""
+    """Not used: the setting is none."""
 
 
 def parse_table(text: str) -> SqliteTable | DynamoDbTable | DaxTable:
-    """Read where memory is kept.
+    """Parse where memory is stored.
 
     Raises:
         ValueError: It has none of the known forms. The message shows them.
@@ -148,7 +148,7 @@ def parse_table(text: str) -> SqliteTable | DynamoDbTable | DaxTable:
 
 
 def parse_sessions(text: str) -> LocalFile | RedisStore | Nowhere:
-    """Read where running sessions are kept at hand. What it says is not repeated: it may hold a password.
+    """Parse where running sessions are cached. Errors do not quote the address: it may hold a password.
 
     Raises:
         ValueError: It has none of the known forms. The message shows them.
@@ -164,7 +164,7 @@ def parse_sessions(text: str) -> LocalFile | RedisStore | Nowhere:
 
 
 def parse_outbox(text: str) -> LocalFile | RedisStore | Nowhere:
-    """Read where acknowledged turns wait for the table.
+    """Parse where acknowledged turns wait for the table.
 
     Raises:
         ValueError: It has none of the known forms. The message shows them.
@@ -180,7 +180,7 @@ def parse_outbox(text: str) -> LocalFile | RedisStore | Nowhere:
 
 
 def parse_dead_letters(text: str) -> LocalFile | SqsQueue:
-    """Read where turns go that the table will not take.
+    """Parse where turns go that the table rejects.
 
     Raises:
         ValueError: It has none of the known forms. The message shows them.
@@ -194,7 +194,7 @@ def parse_dead_letters(text: str) -> LocalFile | SqsQueue:
 
 
 def parse_embeddings(text: str) -> BuiltInModel | ModelFolder | BedrockModel | Nowhere:
-    """Read which model compares meanings.
+    """Parse which model embeds texts.
 
     Raises:
         ValueError: It has none of the known forms. The message shows them.
@@ -213,7 +213,7 @@ def parse_embeddings(text: str) -> BuiltInModel | ModelFolder | BedrockModel | N
 
 
 def parse_vector_index(text: str) -> NamedIndex | Nowhere:
-    """Read which vector index is searched too.
+    """Parse the name of the vector index.
 
     Raises:
         ValueError: It cannot be the name of one.
@@ -241,7 +241,7 @@ def _bedrock(text: str) -> BedrockModel:
 
 
 def parse_summarizer(text: str) -> BuiltInSummaries | AnthropicModel | BedrockModel | Nowhere:
-    """Read what sums sessions up.
+    """Parse which summarizer is used.
 
     Raises:
         ValueError: It has none of the known forms. The message shows them.

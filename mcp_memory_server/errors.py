@@ -3,17 +3,17 @@
 MemoryServerError
 ├── InvalidRequestError       the caller sent something that can never work
 │   └── TooLargeError         … because it is too big
-├── NotFoundError             it names a memory that is not there
-├── ConflictError             someone else wrote first; nothing was written
-├── ForgottenError            the user asked to forget this; it is not learned again
-├── UnavailableError          it could not be looked up or saved now; it may work later
+├── NotFoundError             it names a memory that does not exist
+├── ConflictError             another write came first; nothing was written
+├── ForgottenError            the user asked to forget this; it was not learned again
+├── UnavailableError          it could not be read or written now; it may work later
 │   ├── TableUnavailableError … the table did not answer in time
-│   │   └── TableThrottledError   … because it was asked too often
+│   │   └── TableThrottledError   … because it throttled the request
 │   ├── CacheUnavailableError … the session memory did not answer in time
-│   ├── ModelUnavailableError … a model did not answer in time; that may have cost something
-│   │   └── ModelBusyError    … because it refused to begin; that cost nothing
-│   └── TableFullError        … there is no room left to write
-├── TableDamagedError         the stored data is damaged, or is not ours
+│   ├── ModelUnavailableError … a model did not answer in time; it may have cost money
+│   │   └── ModelBusyError    … because it refused the request; that cost nothing
+│   └── TableFullError        … the disk or table is full
+├── TableDamagedError         the stored data is damaged, or of another program
 └── ConfigurationError        a setting is wrong; the message names it
 """
 
@@ -43,7 +43,7 @@ class ForgottenError(MemoryServerError):
 
 
 class UnavailableError(MemoryServerError):
-    """It could not be looked up or saved now. This says nothing about what is known."""
+    """The memory could not be read or written now. It does not mean that nothing is known."""
 
 
 class TableUnavailableError(UnavailableError):
@@ -51,7 +51,7 @@ class TableUnavailableError(UnavailableError):
 
 
 class TableThrottledError(TableUnavailableError):
-    """The table refused until time was up, because more was asked of it than it takes in a second."""
+    """The table throttled the request until its deadline."""
 
 
 class CacheUnavailableError(UnavailableError):
@@ -59,15 +59,15 @@ class CacheUnavailableError(UnavailableError):
 
 
 class ModelUnavailableError(UnavailableError):
-    """A model gave no answer, or none in time. It may have cost something."""
+    """A model gave no usable reply in time. It may have cost money."""
 
 
 class ModelBusyError(ModelUnavailableError):
-    """A model refused before it did anything: too many requests, overloaded, not reached. It cost nothing."""
+    """A model refused the request or was not reached: rate limit, overload, network. It cost nothing."""
 
 
 class TableFullError(UnavailableError):
-    """There is no room left to write. What was stored before is intact."""
+    """No space is left. The data stored before is intact."""
 
 
 class TableDamagedError(MemoryServerError):

@@ -1,4 +1,4 @@
-"""Memory: everything that can be done with it, in one value."""
+"""The services of a memory, in one value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from mcp_memory_server.services.users.archive import Archive
 from mcp_memory_server.services.users.erasure import Erasure
 
 if TYPE_CHECKING:
-    # Loaded when they are first used: a client that only remembers should not wait for them to start.
+    # Imported when first used: a client that only remembers facts does not wait for them.
     from mcp_memory_server.services.conversations.chats import Chats
     from mcp_memory_server.services.conversations.conversations import Conversations
     from mcp_memory_server.services.conversations.redrive import Redrive
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_memory_server.services.kernel.spending import Spending
     from mcp_memory_server.services.sessions.shared_states import SharedStates
     from mcp_memory_server.services.sessions.snapshots import Snapshots
-    from mcp_memory_server.services.summaries.finalizer import SessionCare
+    from mcp_memory_server.services.summaries.session_finalizer import SessionFinalizer
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class SessionServices:
     tool_log: "ToolLog"
     snapshots: "Snapshots"
     redrive: "Redrive"
-    care: "SessionCare"
+    finalizer: "SessionFinalizer"
     spending: "Spending | None" = None
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The services over one table. Every call names the `Scope` whose memory it is about."""
+    """The services over one table. Every call names the `Scope` of its owner."""
 
     facts: Facts
     preferences: Preferences
@@ -62,35 +62,35 @@ class Memory:
 
     @property
     def chats(self) -> "Chats":
-        """The chat that a user and an agent have going, and those before."""
+        """The active chat of a user and an agent, and past ones."""
         return self.sessions().chats
 
     @property
     def states(self) -> "SharedStates":
-        """What the agents of a session share."""
+        """The state that the agents of a session share."""
         return self.sessions().states
 
     @property
     def tool_log(self) -> "ToolLog":
-        """Which tools were called, and how it went."""
+        """The log of tool calls."""
         return self.sessions().tool_log
 
     @property
     def snapshots(self) -> "Snapshots":
-        """Whole values that a framework keeps for a user."""
+        """Opaque values that a framework stores for a user."""
         return self.sessions().snapshots
 
     @property
     def redrive(self) -> "Redrive":
-        """Turns that the table would not take, and what is on its way to it."""
+        """Dead letters, and the length of the outbox."""
         return self.sessions().redrive
 
     @property
-    def care(self) -> "SessionCare":
-        """What is done for sessions in the background: summing up, folding."""
-        return self.sessions().care
+    def finalizer(self) -> "SessionFinalizer":
+        """What is done for sessions in the background: summarizing those that are over, folding old summaries."""
+        return self.sessions().finalizer
 
     @property
     def spending(self) -> "Spending | None":
-        """What models cost; None where none is used."""
+        """The budget for models; None without a model."""
         return self.sessions().spending

@@ -1,4 +1,4 @@
-"""Settings: what an operator types. Read here once; nothing else looks at the environment."""
+"""Settings of the operator. Nothing else reads the environment."""
 
 import difflib
 import getpass
@@ -34,7 +34,7 @@ def _account_name() -> str:
 
 
 def _form(parse: Callable[[str], object]) -> AfterValidator:
-    """Return the check that a text can be read; what stays in the settings is the text."""
+    """Return a validator that parses the text and keeps it unchanged."""
 
     def check(text: str) -> str:
         parse(text)
@@ -52,9 +52,9 @@ class Settings(BaseSettings):
         default="sqlite:",
         description="Where memory is kept: sqlite:///path/to/file, dynamodb://table?region=… or dax://cluster/table?region=…",
     )
-    # An address may hold a password, so these are not shown.
+    # repr=False: an address may hold a password.
     sessions: Annotated[str, _form(parse_sessions)] = Field(
-        default="sqlite:", repr=False, description="Where running sessions are kept at hand: sqlite:, redis://… or none"
+        default="sqlite:", repr=False, description="Where running sessions are cached: sqlite:, redis://… or none"
     )
     acknowledge: Acknowledge = Field(
         default=Acknowledge.TABLE, description="When a turn is acknowledged: in the table, or in the outbox"
@@ -63,7 +63,7 @@ class Settings(BaseSettings):
         default="sqlite:", description="Where turns wait for the table: sqlite:, redis: (that of the sessions) or none"
     )
     dead_letters: Annotated[str, _form(parse_dead_letters)] = Field(
-        default="sqlite:", description="Where turns go that the table will not take: sqlite: or sqs://queue?region=…"
+        default="sqlite:", description="Where turns go that the table rejects: sqlite: or sqs://queue?region=…"
     )
     embeddings: Annotated[str, _form(parse_embeddings)] = Field(
         default="built-in",
@@ -88,10 +88,10 @@ class Settings(BaseSettings):
     )
 
     def scope(self) -> Scope:
-        """Return the owner that the operator named.
+        """Return the scope of the user that the settings name.
 
         Raises:
-            ConfigurationError: The name cannot be one.
+            ConfigurationError: The name is not valid.
         """
         try:
             return Scope(self.user)

@@ -1,4 +1,4 @@
-"""The command line: what a person or a script can do with the memory."""
+"""The command line."""
 
 import argparse
 import asyncio
@@ -9,7 +9,15 @@ import sys
 from collections.abc import Sequence
 
 from mcp_memory_server.cli.parser import build_parser, settings_from
-from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, MemoryServerError, NotFoundError
+from mcp_memory_server.errors import (
+    ConfigurationError,
+    ConflictError,
+    ForgottenError,
+    InvalidRequestError,
+    MemoryServerError,
+    NotFoundError,
+)
+from mcp_memory_server.server.call_ids import new_call_id
 
 WRONG_USAGE = 2
 FAILED = 1
@@ -17,7 +25,7 @@ INTERRUPTED = 130
 
 
 class NothingSavedYetError(NotFoundError):
-    """The default file does not exist: nobody has saved anything yet."""
+    """The default file does not exist yet."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,26 +35,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = settings_from(parsed)
         logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
         code = asyncio.run(parsed.command(parsed, settings))
-        sys.stdout.flush()  # here, where it can still be told that it failed
+        sys.stdout.flush()  # here, where a failure can still be reported
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _drop_output()  # whoever read it has left; there is nobody to tell
+        _drop_output()  # the reader closed the pipe
         return FAILED
     except OSError as error:
         _drop_output()
         print(f"mcp-memory-server: {error.strerror or type(error).__name__}", file=sys.stderr)
         return FAILED
     except NothingSavedYetError as error:
-        return _tell_nothing(error, parsed)
+        return _report_nothing(error, parsed)
     except MemoryServerError as error:
-        print(f"mcp-memory-server: {error}", file=sys.stderr)
-        return WRONG_USAGE if isinstance(error, InvalidRequestError | ConfigurationError) else FAILED
+        return _report(error)
     return code
 
 
-def _tell_nothing(error: NothingSavedYetError, parsed: argparse.Namespace) -> int:
-    """Say that nothing is saved yet: to a command that lists, that is an answer; to any other, an error."""
+def _report(error: MemoryServerError) -> int:
+    if isinstance(error, InvalidRequestError | ConfigurationError):
+        print(f"mcp-memory-server: {error}", file=sys.stderr)
+        return WRONG_USAGE
+    if isinstance(error, NotFoundError | ConflictError | ForgottenError):
+        print(f"mcp-memory-server: {error}", file=sys.stderr)
+        return FAILED
+    # Standard error is the log of a scheduled command: the id is what an operator searches it for.
+    print(f"mcp-memory-server: {error} (call {new_call_id()})", file=sys.stderr)
+    return FAILED
+
+
+def _report_nothing(error: NothingSavedYetError, parsed: argparse.Namespace) -> int:
+    """Report that nothing is saved yet: for a command that lists this is a result, for any other an error."""
     nothing = getattr(parsed, "nothing", None)
     if nothing is None:
         print(f"mcp-memory-server: {error}", file=sys.stderr)

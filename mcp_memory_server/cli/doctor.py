@@ -1,4 +1,4 @@
-"""The command that finds out what is wrong, and says what to do."""
+"""The command that checks an installation and advises what to do."""
 
 import argparse
 import platform
@@ -34,7 +34,7 @@ OWNER_ONLY = "600"
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found. Advice says what to do about it."""
+    """The result of one check, with advice where something is wrong."""
 
     check: str
     ok: bool
@@ -53,7 +53,7 @@ async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
             findings += await _cluster(settings)
             findings += [await _timed("sessions", lambda: _sessions(memory, settings)), await _undelivered(memory)]
             findings.append(await _summaries(memory, settings))
-        if findings[2].ok:  # one that does not answer would only be waited for again
+        if findings[2].ok:  # without an answer to the probe, this would only wait again
             findings += _table(settings, dict(await describe_table(settings)))
             findings += await _vector_index(settings)
     except MemoryServerError as error:
@@ -85,7 +85,7 @@ def _versions() -> Finding:
 
 
 def _missing(path: Path) -> Finding:
-    """Tell of a file that does not exist yet, which is nothing wrong unless somebody named it."""
+    """Report a file that does not exist yet. That is wrong only if the settings name it."""
     found = f"there is no memory file at {str(path)!r} yet, so no memory was tried"
     if not may_be_made(path):
         advice = "its folder cannot be written to; set MCP_MEMORY_TABLE=sqlite:///path/to/file to one that can"
@@ -101,7 +101,7 @@ def _settings(settings: Settings) -> Finding:
 
 
 async def _probe(memory: Memory) -> str:
-    """Write, recall and forget a memory under a name that nobody has, so that no one's memory is touched."""
+    """Write, recall and forget a memory of a made-up user."""
     word = f"probe{secrets.token_hex(6)}"
     scope = Scope(f"doctor-{word}")
     try:
@@ -118,7 +118,7 @@ async def _probe(memory: Memory) -> str:
 
 
 async def _sessions(memory: Memory, settings: Settings) -> str:
-    """Ask the session memory about a session that nobody has."""
+    """Ask the session memory about a made-up session."""
     match parse_sessions(settings.sessions):
         case Nowhere():
             return "none: sessions are read from the table"
@@ -127,11 +127,11 @@ async def _sessions(memory: Memory, settings: Settings) -> str:
         case RedisStore():
             where = "Redis"  # without its address, which may hold a password
     await memory.states.read(Scope(f"doctor-{secrets.token_hex(6)}", "probe"))
-    return f"kept at hand in {where}, which answered"
+    return f"cached in {where}, which answered"
 
 
 async def _cluster(settings: Settings) -> list[Finding]:
-    """Ask the cluster before the table, if there is one: everything else works without it."""
+    """Check the DAX cluster, if there is one. Everything else works without it."""
     try:
         cluster = await check_cluster(settings)
     except UnavailableError as error:

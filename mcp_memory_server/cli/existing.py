@@ -1,4 +1,4 @@
-"""Opening a memory that exists: a command that only reads makes no file, least of all under a mistyped name."""
+"""Opens an existing memory: a command that only reads creates no file, least of all under a mistyped name."""
 
 import os
 from collections.abc import AsyncGenerator
@@ -23,29 +23,29 @@ def missing_file(settings: Settings) -> Path | None:
         case SqliteTable(path) if not path.exists() and not outbox_file(settings).exists():
             return path
         case _:
-            return None  # turns that wait in an outbox will make the file
+            return None  # turns in an outbox will create the file
 
 
 def is_default(path: Path) -> bool:
-    """Tell whether this is the file that is used when nobody names one."""
+    """Return whether this is the default file."""
     return parse_table(DEFAULT_TABLE) == SqliteTable(path)
 
 
 def may_be_made(path: Path) -> bool:
-    """Tell whether the file could be made there, as far as the folders that exist tell."""
+    """Return whether the existing parent folder allows the file to be created."""
     folder = next(parent for parent in path.parents if parent.exists())
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 @asynccontextmanager
 async def open_existing(settings: Settings) -> AsyncGenerator[Memory]:
-    """Open the memory that the settings name, but do not make it.
+    """Open the memory that the settings name, without creating it.
 
     Raises:
         NothingSavedYetError: It would be in the default file, which does not exist yet.
-        ConfigurationError: Somebody named a file that does not exist.
+        ConfigurationError: The settings name a file that does not exist.
     """
-    settings.scope()  # a name that nobody can have is the error to tell
+    settings.scope()  # an invalid user name is reported first
     path = missing_file(settings)
     if path is not None and is_default(path):
         raise NothingSavedYetError(f"Nothing is saved yet: there is no memory file at {str(path)!r}. {HOW_IT_IS_MADE}")

@@ -1,4 +1,4 @@
-"""The command that sums up what is over and folds what is old, for a scheduler or for a person."""
+"""The command that summarizes ended sessions and folds old summaries, for a scheduler or a person."""
 
 import argparse
 
@@ -9,11 +9,11 @@ from mcp_memory_server.settings import Settings
 
 
 async def fold(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Do what a server does in the background, now. Interrupting it is harmless; so is running it twice."""
+    """Do the background work of a server now. Interrupting it or running it twice is harmless."""
     progress = ProgressLine("folded")
     async with open_existing(settings) as memory:
-        finished = await memory.care.finish_due(back=LIFE)
-        folded = await memory.care.fold_due(lambda done: progress.show(done.summaries))
+        finished = await memory.finalizer.finish_due(back=LIFE)
+        folded = await memory.finalizer.fold_due(lambda done: progress.show(done.summaries))
     progress.finish()
     if parsed.json:
         print_json({"sessions": finished, "users": folded.users, "summaries": folded.summaries})

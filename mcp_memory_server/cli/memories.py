@@ -1,4 +1,4 @@
-"""Commands that look at and change single memories."""
+"""Commands that list and change single memories."""
 
 import argparse
 from typing import Any
@@ -80,7 +80,7 @@ async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
         print_json(found.to_reply())
         return 0
     columns = ["id", "kind", "since", "until", "learned", "sure", *(["score"] if parsed.explain else []), "memory"]
-    print_table(columns, [_recalled_row(told) for told in found.memories], "Nothing that is known answers this.")
+    print_table(columns, [_recalled_row(one) for one in found.memories], "Nothing that is known answers this.")
     for missing in found.missing:
         say(f"incomplete: {missing}")
     if found.more:
@@ -89,13 +89,13 @@ async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _recalled_row(told: Recollection) -> list[str]:
-    parts = told.explained or {}
+def _recalled_row(found: Recollection) -> list[str]:
+    parts = found.explained or {}
     score = [", ".join(f"{name} {value:.2f}" for name, value in parts.items())] if parts else []
-    said = told.text if told.by is None else f"{told.by}: {told.text}"
-    sure = "" if told.kind is Kind.TURN else f"{told.confidence:.2f}"
-    kind = Kind.PAST if told.past else told.kind
-    return [told.id, kind.value, told.since or "", told.until or "", told.learned or "", sure, *score, said]
+    said = found.text if found.by is None else f"{found.by}: {found.text}"
+    sure = "" if found.kind is Kind.TURN else f"{found.confidence:.2f}"
+    kind = Kind.PAST if found.past else found.kind
+    return [found.id, kind.value, found.since or "", found.until or "", found.learned or "", sure, *score, said]
 
 
 async def remember(parsed: argparse.Namespace, settings: Settings) -> int:

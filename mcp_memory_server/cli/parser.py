@@ -1,4 +1,4 @@
-"""What can be typed. Each command names the function that runs it."""
+"""The arguments of the command line. Each command names the function that runs it."""
 
 import argparse
 import difflib
@@ -25,10 +25,13 @@ settings, from the environment:
   MCP_MEMORY_TABLE         where memory is kept: sqlite:///path/to/file (default: a file in your data folder)
                            or dynamodb://table?region=eu-west-1
                            or dax://cluster:8111/table?region=eu-west-1
-  MCP_MEMORY_SESSIONS      where running sessions are kept at hand: sqlite: (default), redis://host:6379/0 or none
+  MCP_MEMORY_SESSIONS      where running sessions are cached: sqlite: (default), redis://host:6379/0 or none
   MCP_MEMORY_ACKNOWLEDGE   when a turn is acknowledged: in the table (default), or already in the outbox
   MCP_MEMORY_OUTBOX        where turns wait for the table: sqlite: (default), redis: (that of the sessions) or none
-  MCP_MEMORY_DEAD_LETTERS  where turns go that the table will not take: sqlite: (default) or sqs://queue?region=…
+  MCP_MEMORY_DEAD_LETTERS  where turns go that the table rejects: sqlite: (default) or sqs://queue?region=…
+  MCP_MEMORY_EMBEDDINGS    which model compares meanings: built-in (default), static, none, model2vec:///folder,
+                           onnx:///folder or bedrock://MODEL?region=…
+  MCP_MEMORY_VECTOR_INDEX  a vector index of the DynamoDB table that is searched too: its name, or none (default)
   MCP_MEMORY_SUMMARIZER    what sums sessions up: built-in (default), anthropic:MODEL, bedrock://MODEL?region=… or none
   MCP_MEMORY_SPENDING      what models may cost in a day: dollars=10,user-dollars=0.10 (default), tokens=…, or none
   MCP_MEMORY_PRICES        what models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens
@@ -38,14 +41,14 @@ settings, from the environment:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line that helps."""
+    """Reports wrong usage in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {_hinted(message)}; see {self.prog} --help\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser. Without a command the server talks to the client that started it."""
+    """Return the parser. Without a command it serves the client that started the process."""
     parser = _Parser(
         prog="mcp-memory-server",
         description="Memory for AI agents. Without a command: serve the client that started this, over stdio.",
@@ -73,7 +76,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_memory_commands(commands)
     _add_transfer_commands(commands)
 
-    redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table would not take")
+    redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table rejected")
     redrive.add_argument("--list", action="store_true", help="only show them")
     redrive.add_argument("--limit", type=int, default=100, help="how many to show (default: %(default)s)")
     _json(redrive, nothing={"count": 0, "letters": []})
@@ -84,14 +87,14 @@ def build_parser() -> argparse.ArgumentParser:
     tables = commands.add_parser("tables", help="make, describe or delete the DynamoDB table")
     actions = tables.add_subparsers(title="actions", metavar="ACTION", required=True)
     _command(actions, "create", "tables", "create", "make the table as it should be in production, and wait for it")
-    _json(_command(actions, "describe", "tables", "describe", "tell what the table is like"))
+    _json(_command(actions, "describe", "tables", "describe", "describe the table"))
     delete = _command(actions, "delete", "tables", "delete", "delete the table with everything in it")
     delete.add_argument("--yes", action="store_true", help="do not ask")
     return parser
 
 
 def settings_from(parsed: argparse.Namespace) -> Settings:
-    """Return the settings of the environment, changed by what was typed.
+    """Return the settings of the environment, overridden by the arguments.
 
     Raises:
         ConfigurationError: One of them is wrong.
@@ -171,7 +174,9 @@ def _add_transfer_commands(commands: Any) -> None:
 
 
 def _command(commands: Any, name: str, module: str, function: str, summary: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+    )
     parser.add_argument("--table", metavar="URL", help="instead of MCP_MEMORY_TABLE")
     parser.add_argument("--user", metavar="NAME", help="instead of MCP_MEMORY_USER")
     parser.set_defaults(command=_lazily(module, function))
@@ -179,7 +184,7 @@ def _command(commands: Any, name: str, module: str, function: str, summary: str)
 
 
 def _lazily(module: str, function: str) -> Command:
-    """Return a command whose module is loaded when it runs: a client that waits for stdio pays only for that."""
+    """Return a command whose module is loaded when it runs: a client on stdio does not wait for the others."""
 
     def run(parsed: argparse.Namespace, settings: Settings) -> Awaitable[int]:
         command: Command = getattr(importlib.import_module(f"mcp_memory_server.cli.{module}"), function)
@@ -189,7 +194,7 @@ def _lazily(module: str, function: str) -> Command:
 
 
 def _json(parser: argparse.ArgumentParser, *, nothing: Any = None) -> None:
-    """Let the command print JSON; ``nothing`` is what it prints while nothing was ever saved."""
+    """Add --json; ``nothing`` is the output while nothing has been saved yet."""
     parser.add_argument("--json", action="store_true", help="print JSON for programs instead of a table")
     parser.set_defaults(nothing=nothing)
 
@@ -201,7 +206,7 @@ def _port(text: str) -> int:
 
 
 def _hinted(message: str) -> str:
-    """Return argparse's message, with a guess in place of its long list of choices."""
+    """Return the message of argparse, with a guess in place of a long list of choices."""
     head, _, choices = message.partition(" (choose from ")
     if not choices:
         return message

@@ -1,4 +1,4 @@
-"""What a person sees: tables that fit the terminal, and a line that shows how long work gets on."""
+"""Output for people: tables that fit the terminal, and a progress line."""
 
 import contextlib
 import json
@@ -32,31 +32,31 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], nothing:
 
 
 class ProgressLine:
-    """One line on standard error that is rewritten as work goes on; silent where nobody watches."""
+    """A progress line on standard error; silent where that is not a terminal."""
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._watched = sys.stderr.isatty()
 
     def show(self, done: int, total: int | None = None) -> None:
-        """Tell how far the work is."""
+        """Show the progress."""
         if self._watched:
             share = f" of {total:,}" if total is not None else ""
             print(f"\r{self._what}: {done:,}{share}", end="", file=sys.stderr, flush=True)
 
     def finish(self) -> None:
-        """Leave the line as it is."""
+        """End the line."""
         if self._watched:
             print(file=sys.stderr)
 
 
 def say(line: str) -> None:
-    """Tell a person something that is no result."""
+    """Print a message that is not a result."""
     print(line, file=sys.stderr)
 
 
 def confirmed(question: str, expected: str) -> bool:
-    """Ask a person to type a word, and tell whether they did. Where there is nobody to ask, nobody agrees."""
+    """Ask a person to type a word, and return whether they did; False without a terminal."""
     if not sys.stdin.isatty():
         return False
     print(question, end=" ", file=sys.stderr, flush=True)
@@ -66,7 +66,7 @@ def confirmed(question: str, expected: str) -> bool:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C end what waits for a person or a pipe. The event loop's own handler would wait for the next await."""
+    """Let Ctrl-C interrupt a blocking read. The handler of the event loop would wait for the next await."""
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The command that sees to dead letters: turns that were acknowledged and that the table would not take."""
+"""The command for dead letters: acknowledged turns that the table rejected."""
 
 import argparse
 
@@ -19,10 +19,11 @@ async def redrive(parsed: argparse.Namespace, settings: Settings) -> int:
 async def _list(memory: Memory, parsed: argparse.Namespace) -> int:
     letters, count = await memory.redrive.letters(most=parsed.limit), await memory.redrive.count()
     if parsed.json:
-        print_json({"count": count, "letters": [_told(letter) for letter in letters]})
+        print_json({"count": count, "letters": [_values(letter) for letter in letters]})
         return 0
     rows = [
-        [told["died_at"], told["user"], told["session"], told["turn"], told["reason"]] for told in map(_told, letters)
+        [letter["died_at"], letter["user"], letter["session"], letter["turn"], letter["reason"]]
+        for letter in map(_values, letters)
     ]
     print_table(["DIED AT", "USER", "SESSION", "TURN", "REASON"], rows, "no dead letters")
     if count > len(letters):
@@ -34,17 +35,17 @@ async def _replay(memory: Memory, parsed: argparse.Namespace) -> int:
     progress, count = ProgressLine("replayed"), await memory.redrive.count()
     redriven = await memory.redrive.replay(lambda done: progress.show(done, max(done, count)))
     progress.finish()
-    refused = [{**_told(letter), "reason": reason} for letter, reason in redriven.refused]
+    refused = [{**_values(letter), "reason": reason} for letter, reason in redriven.refused]
     if parsed.json:
         print_json({"delivered": redriven.delivered, "refused": refused})
     else:
         print(f"delivered {redriven.delivered:,}, refused again {len(refused):,}")
-        for told in refused:
-            print(f"  {told['turn']} of {told['user']!r}: {told['reason']}")
+        for letter in refused:
+            print(f"  {letter['turn']} of {letter['user']!r}: {letter['reason']}")
     return FAILED if refused else 0
 
 
-def _told(letter: DeadLetter) -> dict[str, str]:
+def _values(letter: DeadLetter) -> dict[str, str]:
     # Never what was said in the turn: a list is copied into tickets and chats.
     return {
         "died_at": letter.died_at.isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""The command that serves clients."""
+"""The command that serves MCP clients."""
 
 import argparse
 import json
@@ -20,10 +20,10 @@ CONVERSATION = "conversation"
 
 
 async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Serve until the client leaves, or the process is told to stop."""
+    """Serve until the client disconnects or the process is stopped."""
     page = _metrics_page(parsed)
     metrics = metrics_of_this_process() if page is None else page.metrics
-    async with open_memory(settings, metrics=metrics, looks_after_sessions=True) as memory:
+    async with open_memory(settings, metrics=metrics, finalize_sessions=True) as memory:
         server = build_server(memory, always(settings.scope()), with_conversations=parsed.tools == CONVERSATION)
         if parsed.http:
             app = http_app(server, parsed.host, metrics_page=page and page.render)
@@ -32,11 +32,11 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
                 await serve_http(app, listener)
         else:
             _warn_a_person(settings)
-            # A thread waits for the next line and cannot be woken. What was acknowledged is on the disk already.
+            # The thread that waits for the next line cannot be interrupted. Acknowledged writes are durable.
             signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
             await serve_stdio(server)
             if parsed.tools == CONVERSATION:
-                await memory.conversations.end_all()  # their client has left
+                await memory.conversations.end_all()  # the client has disconnected
     return 0
 
 

@@ -9,14 +9,14 @@ from mcp_memory_server.settings import Settings
 
 
 async def create(_parsed: argparse.Namespace, settings: Settings) -> int:
-    """Make the table and wait for it."""
+    """Create the table and wait for it."""
     description = await wiring.create_table(settings, say)
     print(f"ready: {description['name']} in {description['region']}")
     return 0
 
 
 async def describe(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Tell what the table is like."""
+    """Describe the table."""
     description = await wiring.describe_table(settings)
     if parsed.json:
         print_json(description)

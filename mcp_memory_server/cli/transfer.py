@@ -1,4 +1,4 @@
-"""Commands that move or remove everything of a user."""
+"""Commands that export, import or delete everything of a user."""
 
 import argparse
 import contextlib
@@ -17,7 +17,7 @@ from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import open_memory
 
 STANDARD_STREAM = "-"
-LINES_BETWEEN_SIGNS = 1000
+LINES_BETWEEN_UPDATES = 1000
 
 
 async def export(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -28,9 +28,9 @@ async def export(parsed: argparse.Namespace, settings: Settings) -> int:
             async for line in memory.archive.export(settings.scope()):
                 file.write(line + "\n")
                 count += 1
-                if count % LINES_BETWEEN_SIGNS == 0:
+                if count % LINES_BETWEEN_UPDATES == 0:
                     progress.show(count)
-        file.flush()  # before it is called done: the disk may be full, or the reader gone
+        file.flush()  # before success is reported: the disk may be full, or the pipe closed
     say(f"exported {count - 1:,} memories of {settings.user!r}")
     return 0
 
@@ -83,9 +83,9 @@ async def forget_user(parsed: argparse.Namespace, settings: Settings) -> int:
 
 @contextlib.contextmanager
 def _writing(name: str, *, force: bool) -> Iterator[TextIO]:
-    """Open a file that only its owner can read: it will hold everything that is known about a person.
+    """Open a file that only its owner can read, because it will hold everything about a person.
 
-    It gets its name when it is complete, so that an export that fails does not cost the earlier one.
+    It gets its name when it is complete, so that a failed export keeps the earlier file.
     """
     if name == STANDARD_STREAM:
         yield sys.stdout

@@ -1,1 +1,1 @@
-"""The MCP layer: parse, call one service, return its value."""
+"""The MCP server: each request is parsed, passed to one service, and its value returned."""

@@ -1,6 +1,6 @@
-"""The second tool set, for orchestrators that keep their conversations here. It is off unless asked for.
+"""The second tool set, for orchestrators that keep their conversations here. It is off by default.
 
-A session belongs to the user who is identified: its id alone opens nothing.
+A session belongs to the identified user: its id alone gives no access.
 """
 
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from mcp_memory_server.tools import Reply, memory_tool
 
 OLDER_TURNS = 20
 LOGGED_WITHIN_SECONDS = 1.0
-"""So long a logged call may take to be written before the reply says that it is pending."""
+"""How long to wait for a logged call to be written before the reply says that it is pending."""
 
 _OPERATION = "the same id twice is done once; send one if you may repeat the call"
 
@@ -42,7 +42,7 @@ async def append_turn(
     guardrail_flags: list[str] | None = None,
     said_at: Annotated[datetime | None, "ISO time of an old turn"] = None,
     source_id: Annotated[str | None, "what the turn is called where it comes from"] = None,
-    tier: Annotated[Tier, "how long the session is kept at hand"] = Tier.STANDARD,
+    tier: Annotated[Tier, "how long the session stays cached"] = Tier.STANDARD,
     operation_id: Annotated[str | None, _OPERATION] = None,
 ) -> Reply:
     """Keep one turn of a conversation. Once this answers, the turn is never lost."""
@@ -66,7 +66,7 @@ async def append_turn(
     reply: Reply = {"status": "complete", "id": appended.turn.id, "tokens": appended.turn.token_count}
     if appended.redacted:
         reply["redacted"] = appended.redacted
-    # It is durable, and will be in the table; another machine may not see it yet.
+    # It is durable in the outbox; another machine may not see it yet.
     return {**reply, "pending": True} if appended.pending else reply
 
 
@@ -101,7 +101,7 @@ async def end_session(
     open_questions: Annotated[list[str] | None, "what is still to be answered or done"] = None,
     operation_id: Annotated[str | None, _OPERATION] = None,
 ) -> Reply:
-    """End a conversation; the next load_context tells of it. Its turns stay; a later turn makes it go on."""
+    """End a conversation; the next load_context mentions it. Its turns stay; a later turn makes it go on."""
     ended = await memory.conversations.end(
         Scope(scope.user_id, session_id),
         summary=summary,
@@ -136,7 +136,7 @@ async def create_chat(
 
 @memory_tool("Show the active chat", read_only=True)
 async def active_chat(memory: Memory, scope: Scope, agent: str) -> Reply:
-    """Tell which chat the user has with an agent; chat is null if there is none."""
+    """Return which chat the user has with an agent; chat is null if there is none."""
     chat = await memory.chats.active(scope, agent)
     return {"status": "complete", "chat": None if chat is None else _chat(chat)}
 
@@ -205,7 +205,7 @@ CONVERSATION_TOOLS = (
     append_turn,
     load_session,
     end_session,
-    load_context,  # takes the place of the one that knows no sessions
+    load_context,  # replaces the tool without a session
     create_chat,
     active_chat,
     renew_chat,
@@ -227,11 +227,11 @@ def _page(loaded: LoadedSession, view: View) -> Reply:
 
 
 def _turn(turn: Turn, view: View) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": turn.id, "role": turn.role.value, "content": turn.content}
+    values: dict[str, Any] = {"id": turn.id, "role": turn.role.value, "content": turn.content}
     if view is not View.SUMMARY:
-        told |= {"at": turn.at.isoformat(timespec="milliseconds"), "intent": turn.intent, "speaker": turn.speaker}
+        values |= {"at": turn.at.isoformat(timespec="milliseconds"), "intent": turn.intent, "speaker": turn.speaker}
     if view is View.EVERYTHING:
-        told |= {
+        values |= {
             "agent": turn.agent,
             "tool_calls": list(turn.tool_calls),
             "token_count": turn.token_count,
@@ -241,11 +241,11 @@ def _turn(turn: Turn, view: View) -> dict[str, Any]:
             "source_id": turn.source_id,
             "guardrail_flags": list(turn.guardrail_flags),
         }
-    return {name: value for name, value in told.items() if value not in (None, [])}
+    return {name: value for name, value in values.items() if value not in (None, [])}
 
 
 def _chat(chat: Chat) -> dict[str, Any]:
-    told = {
+    values = {
         "id": chat.id,
         "agent": chat.agent,
         "created_at": chat.created_at.isoformat(),
@@ -253,11 +253,11 @@ def _chat(chat: Chat) -> dict[str, Any]:
         "title": chat.title,
         "deleted_at": None if chat.deleted_at is None else chat.deleted_at.isoformat(),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    told = {
+    values = {
         "name": call.name,
         "status": call.status.value,
         "at": call.at.isoformat(timespec="milliseconds"),
@@ -266,7 +266,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
         "output": call.output,
         "session_id": call.session_id,
     }
-    return {name: value for name, value in told.items() if value not in (None, "", {})}
+    return {name: value for name, value in values.items() if value not in (None, "", {})}
 
 
 def _with_cursor(reply: Reply, cursor: str | None) -> Reply:

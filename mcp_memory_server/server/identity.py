@@ -1,4 +1,4 @@
-"""Who is asking. The answer never comes from something that a model wrote."""
+"""The owner of a request. It is never taken from anything that a model wrote."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Identify = Callable[[], Scope]
 
 
 def always(scope: Scope) -> Identify:
-    """Return an identity for a server with one owner: the one that the operator's settings name."""
+    """Return the identity for a server with one user, named by the operator's settings."""
     return lambda: scope
 
 
@@ -19,7 +19,7 @@ def from_verified_token() -> Scope:
     """Return the subject of the token that the verifier accepted for this request.
 
     Raises:
-        InvalidRequestError: The request has no verified token, or the token names nobody.
+        InvalidRequestError: The request has no verified token, or the token has no subject.
     """
     token = get_access_token()
     if token is None or not token.subject:

@@ -1,4 +1,4 @@
-"""Resources: what a person wants to look at, in readable Markdown."""
+"""Resources: the memory in Markdown for people to read."""
 
 from urllib.parse import unquote
 

@@ -1,7 +1,7 @@
 """Spans of memory operations, named by the conventions of OpenTelemetry for generative AI.
 
-The SDK makes a span of every request already; these are its children, and say what was done to the memory. No text, no
-id and no user is in them. Where no tracing was set up they cost a few microseconds.
+The SDK makes a span for every request; these are its children and describe the operation on the memory. They hold no
+text, no id and no user. Without tracing they cost a few microseconds.
 """
 
 from collections.abc import Generator, Mapping
@@ -25,7 +25,7 @@ _tracer = get_tracer("mcp_memory_server", __version__)
 
 @contextmanager
 def memory_span(tool: str) -> Generator[Span]:
-    """Run one tool within the span of its memory operation. A tool that has none gets no span."""
+    """Run a tool within the span of its memory operation. Tools without an operation get no span."""
     operation = OPERATIONS.get(tool)
     if operation is None:
         yield INVALID_SPAN
@@ -34,7 +34,7 @@ def memory_span(tool: str) -> Generator[Span]:
         operation,
         kind=SpanKind.INTERNAL,
         attributes={"gen_ai.operation.name": operation},
-        # Its text may quote what somebody said: the kind of error is enough.
+        # Without the text of the exception, which may quote a memory.
         record_exception=False,
         set_status_on_exception=False,
     ) as span:
@@ -47,7 +47,7 @@ def memory_span(tool: str) -> Generator[Span]:
 
 
 def describe_reply(span: Span, reply: Mapping[str, Any]) -> None:
-    """Tell how complete the reply is, and how many memories it is about."""
+    """Set the status of the reply and its number of memories on the span."""
     if not span.is_recording():
         return
     span.set_attribute("memory.status", str(reply.get("status", "")))

@@ -1,8 +1,8 @@
 """The standard streams of this process, awaited by its event loop.
 
-The SDK hands each line that it reads, writes and flushes to a thread and waits for that: a quarter of a call that does
-nothing. An event loop can wait for pipes itself. Where there are none (a terminal, a file, another system) or where
-they are shared, so that one is not to be changed for the sake of the other, the SDK's way is taken.
+The SDK hands each line that it reads, writes and flushes to a thread, which takes a quarter of the time of an empty
+call. An event loop can wait for pipes itself. The SDK's streams are used where there are no pipes (a terminal, a file,
+Windows) or where two streams share one, because making it non-blocking would affect the other.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 @asynccontextmanager
 async def standard_streams() -> AsyncGenerator[tuple[Any, Any]]:
-    """Open what a server of the SDK runs on. Meanwhile nobody else reads from the input, or writes to the output."""
+    """Open the streams of a server of the SDK. Meanwhile nothing else can read the input or write to the output."""
     async with AsyncExitStack() as stack:
         if _can_be_awaited():
             lines = await stack.enter_async_context(_input())
             replies = _Replies(await stack.enter_async_context(_output()), lines)
-            # Of files, the SDK asks for no more than these have.
+            # They have all the methods that the SDK uses of a file.
             streams = stdio_server(cast("AsyncFile[str]", lines), cast("AsyncFile[str]", replies))
         else:
             streams = stdio_server()
@@ -39,7 +39,7 @@ async def standard_streams() -> AsyncGenerator[tuple[Any, Any]]:
 
 
 def _can_be_awaited() -> bool:
-    """Tell whether input and output are pipes of their own. Not waiting is a mark of what is open, whoever uses it."""
+    """Return whether input and output are separate pipes: non-blocking mode belongs to a pipe, not to a descriptor."""
     if sys.platform == "win32":
         return False
     try:
@@ -68,7 +68,7 @@ async def _output() -> AsyncGenerator[asyncio.StreamWriter]:
         transport, flow = await loop.connect_write_pipe(
             lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(wire, "wb", buffering=0)
         )
-        # What was written is with the client, and not in a buffer that ends with the process.
+        # Written data goes to the client at once, not to a buffer that is lost with the process.
         transport.set_write_buffer_limits(0)
         with closing(transport):
             yield asyncio.StreamWriter(transport, flow, None, loop)
@@ -76,11 +76,11 @@ async def _output() -> AsyncGenerator[asyncio.StreamWriter]:
 
 @contextmanager
 def _diverted(stream: int, elsewhere: int) -> Generator[int]:
-    """Point a standard stream elsewhere, and yield what it was: what is printed by mistake must not reach a client."""
+    """Point a standard stream elsewhere and yield the original, so that a stray print does not reach the client."""
     before = os.dup(stream)
     try:
         os.dup2(elsewhere, stream)
-        yield os.dup(before)  # whoever reads or writes this one closes it
+        yield os.dup(before)  # closed by the transport that uses it
     finally:
         os.set_blocking(before, True)
         os.dup2(before, stream)
@@ -88,14 +88,14 @@ def _diverted(stream: int, elsewhere: int) -> Generator[int]:
 
 
 class _Lines:
-    """What the client sends, line by line."""
+    """The lines that the client sends."""
 
     def __init__(self, reader: asyncio.StreamReader, transport: asyncio.ReadTransport) -> None:
         self._reader = reader
         self._transport = transport
 
     def end(self) -> None:
-        """Let no line follow."""
+        """End the iteration after the current line."""
         self._transport.close()
 
     def __aiter__(self) -> "_Lines":
@@ -104,7 +104,7 @@ class _Lines:
     async def __anext__(self) -> str:
         try:
             line = await self._reader.readline()
-        except ValueError:  # it is too long; nobody can make anything of its beginning
+        except ValueError:  # the line is too long to be read
             return "\n"
         if not line:
             raise StopAsyncIteration
@@ -112,7 +112,7 @@ class _Lines:
 
 
 class _Replies:
-    """What the client gets. One who does not listen any more has left, and asks nothing more either."""
+    """The replies to the client. When the client has closed its end, no more requests are read either."""
 
     def __init__(self, writer: asyncio.StreamWriter, lines: _Lines) -> None:
         self._writer = writer

@@ -1,24 +1,22 @@
-"""Tools as MCP describes and calls them."""
+"""Lists and calls tools in the form of MCP."""
 
 import asyncio
-import logging
-import traceback
 from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.answers import reply_text
 from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.server.call_ids import log_bug, log_failure
 from mcp_memory_server.server.identity import Identify
 from mcp_memory_server.server.spans import describe_reply, memory_span
 from mcp_memory_server.tools import MemoryTool, Reply, error_reply
 
 DEADLINE_SECONDS = 25.0
-"""One deadline around everything a call does; longer than the table's own, which usually answers first."""
-
-logger = logging.getLogger(__name__)
+"""The deadline of a whole call. The table has a shorter one of its own, which usually ends first."""
 
 
 def definition_of(tool: MemoryTool) -> Tool:
@@ -37,27 +35,32 @@ def definition_of(tool: MemoryTool) -> Tool:
 async def call_tool(
     tool: MemoryTool, memory: Memory, identify: Identify, arguments: Mapping[str, Any]
 ) -> CallToolResult:
-    """Run the tool for whoever is identified. Whatever goes wrong becomes an answer that a model can act on."""
+    """Run the tool for the identified user. Every failure becomes a reply that a model can act on."""
+    what, scope = f"tool {tool.name}", None
     try:
+        scope = identify()
         with memory_span(tool.name) as span:
             async with asyncio.timeout(DEADLINE_SECONDS):
-                reply = await tool.call(memory, identify(), arguments)
+                reply = await tool.call(memory, scope, arguments)
             describe_reply(span, reply)
         return _result(reply)
     except MemoryServerError as error:
-        return _failure(error)
+        return _failure(what, scope, error)
     except TimeoutError:
-        return _failure(UnavailableError("the memory did not answer in time; a write may still happen. Try again"))
+        late = UnavailableError("the memory did not answer in time; a write may still happen. Try again")
+        return _failure(what, scope, late)
     except Exception as error:  # noqa: BLE001 - the edge of the process: a bug must not end the server
-        frames = "".join(traceback.format_tb(error.__traceback__))
-        # Without the exception's text, which may quote a memory or a secret.
-        logger.error("tool %s failed with %s\n%s", tool.name, type(error).__name__, frames)  # noqa: TRY400
-        return _failure(UnavailableError("an internal error; the server's log has its place"))
+        call_id = log_bug(what, scope, error)
+        failed = error_reply(UnavailableError("an internal error; the server's log has it under this call_id"))
+        return _result({**failed, "call_id": call_id}, is_error=True)
 
 
 def _result(reply: Reply, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=reply_text(reply))], structured_content=reply, is_error=is_error)
 
 
-def _failure(error: MemoryServerError) -> CallToolResult:
-    return _result(error_reply(error), is_error=True)
+def _failure(what: str, scope: Scope | None, error: MemoryServerError) -> CallToolResult:
+    reply = error_reply(error)
+    if reply["error"] == "unavailable":
+        reply["call_id"] = log_failure(what, scope, error)
+    return _result(reply, is_error=True)

@@ -1,4 +1,4 @@
-"""How clients reach the server: over the standard streams of a process, or over HTTP."""
+"""Transports: the standard streams of a process, and streamable HTTP."""
 
 import asyncio
 import ipaddress
@@ -35,7 +35,7 @@ MetricsPage: TypeAlias = Callable[[], bytes]
 
 @dataclass(frozen=True)
 class Guard:
-    """Who may come in over HTTP: a verifier for their tokens, and the names under which the server is reached."""
+    """Access over HTTP: a verifier for tokens, and the host names of the server."""
 
     verifier: TokenVerifier
     settings: AuthSettings
@@ -49,7 +49,7 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the port, before anything else is set up. Port 0 takes any that is free.
+    """Bind the port, before anything else is set up. Port 0 means any free one.
 
     Raises:
         ConfigurationError: The port is taken, or the address is not of this machine.
@@ -64,9 +64,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 async def serve_http(app: Starlette, listener: socket.socket) -> None:
-    """Serve streamable HTTP until the process is told to stop, then finish what is in flight.
+    """Serve streamable HTTP until the first SIGINT or SIGTERM, then finish the requests in flight.
 
-    Told once more, whether here or in what follows, the process ends at once: what was acknowledged is durable.
+    A second signal ends the process at once, also during the shutdown: acknowledged writes are durable.
     """
     # Imported here: a client on stdio should not wait for a web server to load.
     import uvicorn
@@ -74,7 +74,7 @@ async def serve_http(app: Starlette, listener: socket.socket) -> None:
     class StoppableServer(uvicorn.Server):
         @contextmanager
         def capture_signals(self) -> Generator[None]:
-            # uvicorn would count a second signal as the first, and repeat both when it is done.
+            # uvicorn would treat a second signal like the first, and raise both again at the end.
             def stop(number: int, _frame: object) -> None:
                 if self.should_exit:
                     os._exit(128 + number)
@@ -97,9 +97,9 @@ async def serve_http(app: Starlette, listener: socket.socket) -> None:
 def http_app(
     server: Server[Any], host: str, guard: Guard | None = None, *, metrics_page: MetricsPage | None = None
 ) -> Starlette:
-    """Return the web application, with the page of metrics if there is one.
+    """Return the web application, with the metrics page if there is one.
 
-    It is stateless: with sessions, this SDK can answer one conversation with another's result.
+    It is stateless: with sessions, this SDK can send the result of one conversation to another.
 
     Raises:
         ConfigurationError: Without a guard, the host is not this machine alone.
@@ -125,7 +125,7 @@ def http_app(
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
+    """Return whether only this machine can reach the address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -133,7 +133,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _security(guard: Guard | None) -> TransportSecuritySettings:
-    # Always said explicitly: for any other host than loopback the SDK would check neither Host nor Origin.
+    # Always explicit: for a host other than loopback the SDK would check neither Host nor Origin.
     if guard is not None:
         origins = [f"https://{host}" for host in guard.allowed_hosts]
         return TransportSecuritySettings(allowed_hosts=list(guard.allowed_hosts), allowed_origins=origins)
@@ -146,11 +146,11 @@ async def _health(_request: Request) -> Response:
 
 
 def _metrics_route(page: MetricsPage) -> Route:
-    """Return the route that shows the page, without a token, to this machine only; also where there is a guard."""
+    """Return the route of the metrics page, which needs no token and answers this machine only, even with a guard."""
     this_machine = TransportSecurityMiddleware(_security(None))
 
     async def answer(request: Request) -> Response:
-        # A proxy on this machine is known by the names of others: by the Host it passes on, or by X-Forwarded-For.
+        # A request through a proxy on this machine shows in its Host header or in X-Forwarded-For.
         if request.client is None or not is_loopback(request.client.host):
             return PlainTextResponse("the metrics are for this machine only\n", status_code=403)
         refusal = await this_machine.validate_request(request)

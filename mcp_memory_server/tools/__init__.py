@@ -1,6 +1,6 @@
-"""Tools over a memory, free of any framework: what a model reads about each, and the one call that it makes.
+"""The memory tools, independent of any framework: the description of each for a model, and the one call it makes.
 
-The MCP server and the plugins offer these very objects; none of them defines a tool of its own.
+The MCP server and the plugins offer these objects and define no tools of their own.
 """
 
 from mcp_memory_server.tools.memory_tool import MemoryTool, Reply, error_reply, memory_tool

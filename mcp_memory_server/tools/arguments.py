@@ -1,7 +1,7 @@
-"""Arguments of a tool, read from the signature of its function: what a model is told, and how its values are parsed.
+"""Derive the arguments of a tool from the signature of its function: JSON schemas for the model, and parsing of values.
 
-A model may write a number or a list as text ("800"), one text for a list of one, and null for what it leaves out.
-Anything else that does not fit is refused with a sentence that says what would be right.
+A model may send a number or a list as text ("800"), one text for a list of one, and null for an omitted argument. Any
+other mismatch is refused with a sentence that says what would be right.
 """
 
 import inspect
@@ -25,15 +25,15 @@ LONGEST_VALUE = 40
 
 FirstDay = NewType("FirstDay", date)
 LastDay = NewType("LastDay", date)
-"""A day as an argument; where a model names a month or a year, its first or its last day."""
+"""A day as an argument. Where a model gives a month or a year, it is the first or the last day of it."""
 
 Parse = Callable[[str, Any], Any]
-"""Takes the name of an argument and what was sent, and returns the value or raises InvalidRequestError."""
+"""Parse the value of the argument with this name, or raise InvalidRequestError."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument: its name, its JSON schema, and how a value of it is parsed. ``default`` is for optional ones."""
+    """One argument: its name, its JSON schema, and the parser of its values. ``default`` is for optional ones."""
 
     name: str
     schema: Mapping[str, Any]
@@ -43,10 +43,10 @@ class Argument:
 
 
 def arguments_of(parameters: Iterable[inspect.Parameter]) -> tuple[Argument, ...]:
-    """Return the arguments that the parameters of a function describe.
+    """Return the arguments described by the parameters of a function.
 
-    A parameter is a text, a number, a flag, a time, a day, one of an enumeration (or of some of its members, as a
-    ``Literal``), or a list or object of JSON, each perhaps optional. ``Annotated[…, "words"]`` adds a description.
+    A parameter is a text, a number, a flag, a time, a day, a member of an enumeration (or of some of its members, as a
+    ``Literal``), or a list or object of JSON, each possibly optional. ``Annotated[…, "words"]`` adds a description.
     """
     return tuple(_argument(parameter) for parameter in parameters)
 
@@ -67,7 +67,7 @@ def parse_arguments(arguments: Iterable[Argument], sent: Mapping[str, Any]) -> d
     """
     known = {argument.name: argument for argument in arguments}
     values: dict[str, Any] = {}
-    # An unknown argument is refused: a model that invents a user_id must learn that it has no effect.
+    # An unknown argument is refused, so that a model which invents a user_id learns that it has no effect.
     problems = [f"there is no argument {name[:LONGEST_NAME]!r}" for name in sent if name not in known]
     for name, argument in known.items():
         value = sent.get(name)
@@ -192,7 +192,7 @@ def _objects(name: str, value: Any) -> list[dict[str, Any]]:
 
 
 def _list(name: str, value: Any) -> list[Any]:
-    """Return the list, also when it was sent as the JSON of one, as some clients do."""
+    """Return the list, also if it was sent as JSON text, as some clients do."""
     if isinstance(value, str):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
@@ -217,7 +217,7 @@ def _wrong(name: str, wanted: str, value: Any) -> InvalidRequestError:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as a message may quote it: short, and without what is inside of a list or an object."""
+    """Return a value for a message: short, and without the content of a list or an object."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
     return repr(value[:LONGEST_VALUE]) if isinstance(value, str) else repr(value)[:LONGEST_VALUE]

@@ -1,4 +1,4 @@
-"""Times as people and models write them."""
+"""Parse times as people and models write them."""
 
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
@@ -7,10 +7,10 @@ from mcp_memory_server.domain.facts.dates import last_day
 
 
 def moment_from(text: str, name: str = "as_of") -> datetime:
-    """Read a time, or a date, a month or a year, which mean their last moment. A time without a zone is UTC.
+    """Parse a time, or the last moment of a date, a month or a year. A time without a zone is UTC.
 
     Raises:
-        InvalidRequestError: It is none of these. The message calls it by this name.
+        InvalidRequestError: It is none of these. The message names the argument.
     """
     with suppress(ValueError):
         return datetime.combine(date.fromisoformat(text), time.max, UTC)

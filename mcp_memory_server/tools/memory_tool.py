@@ -1,4 +1,4 @@
-"""A tool made from a function: its signature is the schema, its docstring the description, its value the reply."""
+"""Make a tool from a function: its signature is the schema, its docstring the description, its value the reply."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,7 +19,7 @@ from mcp_memory_server.tools.arguments import Argument, arguments_of, parse_argu
 
 Reply: TypeAlias = dict[str, Any]
 Function = Callable[..., Awaitable[Reply]]
-"""Takes a memory, the scope whose memory it is, and the arguments by name."""
+"""Takes a memory, the scope, and the arguments by name."""
 
 _STATUS = {"enum": ["complete", "partial", "unavailable"]}
 _ERRORS = {
@@ -33,10 +33,10 @@ _ERRORS = {
 
 @dataclass(frozen=True)
 class MemoryTool:
-    """A tool: what a model is told about it, and what it does. No argument can say whose memory it is about.
+    """A tool: its description for a model, and its function. No argument can choose whose memory it uses.
 
-    ``returns`` are the properties of its reply beside the status. ``always_load`` asks clients that load tools when
-    they are needed to load this one at once.
+    ``returns`` are the properties of its reply besides the status. ``always_load`` asks clients that load tools on
+    demand to load this one at once.
     """
 
     name: str
@@ -59,30 +59,30 @@ class MemoryTool:
     def output_schema(self) -> dict[str, Any]:
         """Return the JSON schema of the reply.
 
-        Nothing is required: some clients check a refusal against this too, and would show that instead of our words.
+        Nothing is required: some clients validate errors against it too, and would hide their messages.
         """
         return {"type": "object", "properties": {"status": _STATUS, **self.returns}}
 
     @property
     def hints(self) -> dict[str, bool]:
-        """Return what a client may know before it asks its user: under the names that MCP gives them, no defaults."""
-        closed = {"openWorldHint": False}  # it knows nothing but this memory
+        """Return the hints for clients, under their MCP names, without those that have the default value."""
+        closed = {"openWorldHint": False}  # it reaches nothing but this memory
         if self.read_only:
             return {"readOnlyHint": True, **closed}
         repeatable = {"idempotentHint": True} if self.idempotent else {}
         return {"destructiveHint": self.destructive, **repeatable, **closed}
 
     async def call(self, memory: Memory, scope: Scope, arguments: Mapping[str, Any]) -> Reply:
-        """Make the call.
+        """Parse the arguments and call the function.
 
         Raises:
-            InvalidRequestError: There are no such arguments.
+            InvalidRequestError: The arguments are invalid.
             MemoryServerError: The memory refused, or could not be reached.
         """
         return await self.function(memory, scope, **parse_arguments(self.arguments, arguments))
 
     def with_description(self, description: str) -> "MemoryTool":
-        """Return the same tool under other words, where a host has shown its model something already."""
+        """Return the same tool with another description, for a host that already shows its model part of the memory."""
         return replace(self, description=description)
 
 
@@ -95,7 +95,7 @@ def memory_tool(
     idempotent: bool = True,
     always_load: bool = False,
 ) -> Callable[[Function], MemoryTool]:
-    """Make a tool of the function below, which takes a memory, a scope, and the arguments of the tool."""
+    """Return a decorator that makes a tool of a function of a memory, a scope, and the arguments of the tool."""
 
     def make(function: Function) -> MemoryTool:
         _memory, _scope, *parameters = inspect.signature(function).parameters.values()
@@ -116,7 +116,7 @@ def memory_tool(
 
 
 def error_reply(error: MemoryServerError) -> Reply:
-    """Return what a model is told about an error: a request that was wrong, or a memory that could not be reached."""
+    """Return the reply for an error: an invalid request, or a memory that could not be reached."""
     kind = next((name for type_, name in _ERRORS.items() if isinstance(error, type_)), "unavailable")
     reply = {"error": kind, "message": str(error)}
     return {"status": "unavailable", **reply} if kind == "unavailable" else reply

@@ -74,7 +74,7 @@ async def remember_fact(
         return _learned_reply(learned)
     try:
         return _learned_reply(learned, await memory.recall.similar(scope, learned.fact.id))
-    except UnavailableError as error:  # the fact is saved, and that is what has to be said
+    except UnavailableError as error:  # the fact is saved, and the reply must say so
         return {**_learned_reply(learned), "status": "partial", "missing": [f"similar facts: {error}"]}
 
 
@@ -94,7 +94,7 @@ async def load_context(
     cursor: Annotated[str | None, "from a reply"] = None,
 ) -> Reply:
     """Load who the user is, what to mind (diet, health), preferences, upcoming dates, main facts. Call first, once."""
-    # Without the session: what is said in it, the model has before it already.
+    # Without the session, because the model has its turns in the context already.
     page = await memory.context.load(Scope(scope.user_id), max_tokens=max_tokens, cursor=cursor)
     return page.to_reply()
 

@@ -1,4 +1,4 @@
-"""Choosing the model that compares meanings, and the index that searches."""
+"""Opens the embedding models and makes search indexes."""
 
 from mcp_memory_server.addresses import BedrockModel, BuiltInModel, ModelFolder, Nowhere, parse_embeddings
 from mcp_memory_server.ports.embedder import Embedder
@@ -8,7 +8,7 @@ from mcp_memory_server.wiring.packages import missing_package
 
 
 async def open_embedders(settings: Settings) -> tuple[Embedder | None, Embedder | None]:
-    """Open the coarse and the fine model that the settings name, None where there is none. Whoever opens closes them.
+    """Open the coarse and the fine model that the settings name, None where there is none. The caller closes them.
 
     Raises:
         ConfigurationError: A package is missing, or the model is not there.
@@ -19,7 +19,7 @@ async def open_embedders(settings: Settings) -> tuple[Embedder | None, Embedder 
 
 
 async def open_coarse_embedder(settings: Settings) -> Embedder | None:
-    """Open the model that gives every text its vector.
+    """Open the model that embeds every text.
 
     Raises:
         ConfigurationError: A package is missing, or the model is not there.
@@ -55,7 +55,7 @@ def built_in_fine_embedder() -> Embedder:
 
 def new_search_index() -> SearchIndex:
     """Return an empty index."""
-    # Imported here: it loads numpy, and who only remembers should not wait for that.
+    # Imported here: it loads numpy, which a client that only remembers facts does not need.
     from mcp_memory_server.adapters.built_in.search.search_index import BuiltInSearchIndex
     from mcp_memory_server.adapters.built_in.search.stemmer import stem
 

@@ -1,4 +1,4 @@
-"""Putting together what recall needs."""
+"""Assembles the parts of recall."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,23 +19,25 @@ from mcp_memory_server.services.recall.reembedding import Reembedding
 from mcp_memory_server.services.sessions.local_writes import LocalWrites
 from mcp_memory_server.wiring.embeddings import new_search_index
 
+BACKGROUND_THREAD = "memory-background"
+
 
 @dataclass(frozen=True)
 class Searching:
-    """What is searched, by which model, and what works for it in the background."""
+    """The caches, indexes and models of recall, and its background worker."""
 
     embeddings: Embeddings
     own: LocalWrites
     known: UserMemoryCache
     turns: PastTurns
-    searchable: IndexRegistry
+    indexes: IndexRegistry
     nearby: NearbyTurns
     access: AccessCounts
     reembedding: Reembedding
     background: EventLoopThread
 
     async def close(self) -> None:
-        """Finish what is under way, as far as that goes in time. The model stays open."""
+        """Finish background work within its deadline. The models stay open."""
         await self.background.close(self.access.write)
 
 
@@ -50,25 +52,23 @@ def searching_over(
     near: ItemTable | None = None,
     lists_late: bool = True,
 ) -> Searching:
-    """Put it together over a table, a model and a vector index that are open already.
+    """Assemble recall over an open table, models and vector index.
 
-    ``near`` is the same table for reads that may come from a cache.
+    ``near`` is the same table, for reads that a cache may answer.
     """
-    embeddings, background = (
-        Embeddings(embedder, fine, enter_turns=vectors is not None),
-        EventLoopThread("memory-background"),
-    )
+    embeddings = Embeddings(embedder, fine, enter_turns=vectors is not None)
+    background = EventLoopThread(BACKGROUND_THREAD)
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
     own = LocalWrites()
-    searchable = IndexRegistry(new_search_index, turns, reembedding, background, own, now, lists_late=lists_late)
+    indexes = IndexRegistry(new_search_index, turns, reembedding, background, own, now, lists_late=lists_late)
     return Searching(
         embeddings,
         own,
         UserMemoryCache(table, embeddings.models, near=near),
         turns,
-        searchable,
-        NearbyTurns(searchable, turns, vectors, embeddings.model, metrics),
+        indexes,
+        NearbyTurns(indexes, turns, vectors, embeddings.model, metrics),
         AccessCounts(table, background, now),
         reembedding,
         background,

@@ -1,4 +1,4 @@
-"""Choosing the table, and looking after the one on AWS."""
+"""Opens the table that the settings name; creates, describes and deletes one on AWS."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics: Metrics | None = None) -> ItemTable:
-    """Open the table that the settings name. Whoever opens it closes it."""
+    """Open the table that the settings name. The caller closes it."""
     match parse_table(settings.table):
         case SqliteTable(path):
             # Adapters are imported where they are chosen: nobody loads boto3 to use SQLite.
@@ -61,10 +61,10 @@ def cached_reads(settings: Settings, table: ItemTable) -> ItemTable:
 
 
 async def check_cluster(settings: Settings) -> str | None:
-    """Return the cluster that the settings name, after it answered; None if they name none.
+    """Check that the DAX cluster of the settings answers, and return its address; None if there is none.
 
     Raises:
-        TableUnavailableError: It does not answer.
+        TableUnavailableError: The cluster does not answer.
     """
     match parse_table(settings.table):
         case DaxTable(cluster, table):
@@ -78,7 +78,7 @@ async def check_cluster(settings: Settings) -> str | None:
 
 
 async def create_table(settings: Settings, progress: Callable[[str], None]) -> Mapping[str, object]:
-    """Make the table that the settings name, as it should be in production, and describe it."""
+    """Create the table that the settings name, with production settings, and describe it."""
     table, vector_index = _dynamodb_only(settings), await _vector_index(settings)
     from mcp_memory_server.adapters.dynamodb import tables
 
@@ -89,7 +89,7 @@ async def create_table(settings: Settings, progress: Callable[[str], None]) -> M
 
 
 async def describe_table(settings: Settings) -> Mapping[str, object]:
-    """Tell what the table that the settings name is like."""
+    """Describe the table that the settings name."""
     match parse_table(settings.table):
         case SqliteTable(path):
             from mcp_memory_server.adapters.sqlite.description import describe_file
@@ -103,7 +103,7 @@ async def describe_table(settings: Settings) -> Mapping[str, object]:
 
 
 async def vector_index_misfit(settings: Settings) -> str | None:
-    """Tell in words why the vector index of the settings cannot be searched, None if it can, or none is named."""
+    """Return in words why the vector index of the settings cannot be searched; None if it can, or there is none."""
     vector_index = await _vector_index(settings)
     if vector_index is None:
         return None
@@ -114,7 +114,7 @@ async def vector_index_misfit(settings: Settings) -> str | None:
 
 
 async def delete_table(settings: Settings, progress: Callable[[str], None]) -> None:
-    """Remove the table that the settings name, with everything in it."""
+    """Delete the table that the settings name, with everything in it."""
     table = _dynamodb_only(settings)
     from mcp_memory_server.adapters.dynamodb import tables
 
@@ -123,7 +123,7 @@ async def delete_table(settings: Settings, progress: Callable[[str], None]) -> N
 
 async def _vector_index(settings: Settings) -> "VectorIndexShape | None":
     if isinstance(parse_vector_index(settings.vector_index), Nowhere):
-        return None  # so that no model is opened for it
+        return None  # no model needs to be opened
     embedder = await open_coarse_embedder(settings)
     try:
         return vector_index_shape(settings, embedder)
@@ -134,7 +134,7 @@ async def _vector_index(settings: Settings) -> "VectorIndexShape | None":
 
 def _dynamodb_only(settings: Settings) -> DynamoDbTable:
     match parse_table(settings.table):
-        # DAX knows nothing of the table itself.
+        # The table itself is managed on DynamoDB, not through DAX.
         case (DynamoDbTable() as table) | DaxTable(table=table):
             try:
                 importlib.import_module("boto3")
@@ -143,6 +143,6 @@ def _dynamodb_only(settings: Settings) -> DynamoDbTable:
             return table
         case SqliteTable(path):
             raise ConfigurationError(
-                f"the memory is the file {str(path)!r}, which makes itself; to delete it, delete the file. For a table "
-                "on AWS set MCP_MEMORY_TABLE=dynamodb://table?region=eu-west-1"
+                f"the memory is the file {str(path)!r}, created when needed; to delete it, delete the file. For a "
+                "table on AWS set MCP_MEMORY_TABLE=dynamodb://table?region=eu-west-1"
             )

@@ -1,4 +1,4 @@
-"""Choosing the service that finds by vector what is too much to be indexed here."""
+"""Opens the vector index that the settings name, for turns beyond those in the search index of a process."""
 
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def open_vector_index(settings: Settings, embedder: Embedder | None, metrics: Metrics | None) -> VectorIndex | None:
-    """Return the index that the settings name, None if they name none. Nothing is sent before it is used.
+    """Return the index that the settings name, None without one. No request is sent yet.
 
     Raises:
-        ConfigurationError: Another setting does not go with it, or a package is missing or too old.
+        ConfigurationError: Another setting contradicts it, or a package is missing or too old.
     """
     wanted = vector_index_shape(settings, embedder)
     table = parse_table(settings.table)
@@ -38,10 +38,10 @@ def open_vector_index(settings: Settings, embedder: Embedder | None, metrics: Me
 
 
 def vector_index_shape(settings: Settings, embedder: Embedder | None) -> "VectorIndexShape | None":
-    """Return what the index that the settings name must be like, None if they name none.
+    """Return the shape of the index that the settings name, None without one.
 
     Raises:
-        ConfigurationError: Another setting does not go with it, or a package is missing.
+        ConfigurationError: Another setting contradicts it, or a package is missing.
     """
     index = parse_vector_index(settings.vector_index)
     if isinstance(index, Nowhere):

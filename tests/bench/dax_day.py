@@ -103,7 +103,7 @@ async def live_through(stage: DaxStage, users: int) -> tuple[Day, Ways]:
         active.total(),
         active["hit"],
         ways.requests["cluster"],
-        ways.requests["table"],
+        ways.requests["direct"],
         passed,
     ), ways
 

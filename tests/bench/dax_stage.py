@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from mcp_memory_server import Memory
 from mcp_memory_server.adapters.dax.item_table import open_dax
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
-from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_LATENCY, Measure
+from mcp_memory_server.ports.metric_catalogue import DAX_ITEM_CACHE_READS, DAX_LATENCY, Metric
 from mcp_memory_server.wiring import SessionBackends, running
+from mcp_memory_server.wiring.searching import BACKGROUND_THREAD
 from tests.dax_server.running import DaxCluster
 
 PATIENCE = timedelta(seconds=30)
@@ -35,21 +36,21 @@ class Ways:
         self.cache: Counter[str] = Counter()
         self.seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
 
-    def record(self, measure: Measure, value: float, **labels: str) -> None:
-        if threading.current_thread().name == "memory-background":
+    def record(self, metric: Metric, value: float, **labels: str) -> None:
+        if threading.current_thread().name == BACKGROUND_THREAD:
             return  # what nobody waits for may come at any time
-        if measure is DAX_LATENCY:
+        if metric is DAX_LATENCY:
             self.requests[labels["path"]] += 1
             self.seconds[labels["operation"], labels["path"]].append(value / 1000)
-        if measure is DAX_ITEM_READS:
+        if metric is DAX_ITEM_CACHE_READS:
             self.cache[labels["result"]] += 1
 
     async def of(self, work: Callable[[], Awaitable[object]]) -> tuple[int, int, int]:
         """Do it, and return how many requests went to the cluster, how many of them its cache had, and how many went
         around it."""
-        cluster, hits, table = self.requests["cluster"], self.cache["hit"], self.requests["table"]
+        cluster, hits, table = self.requests["cluster"], self.cache["hit"], self.requests["direct"]
         await work()
-        return self.requests["cluster"] - cluster, self.cache["hit"] - hits, self.requests["table"] - table
+        return self.requests["cluster"] - cluster, self.cache["hit"] - hits, self.requests["direct"] - table
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mcp_memory_server import NewTurn, Role, open_memory
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.ports.measures import SESSION_COPY_READS, Measure
+from mcp_memory_server.ports.metric_catalogue import SESSION_CACHE_READS, Metric
 from tests.bench.arrivals import Exchange, Stream, exchange, lost, scope_of, stream
 from tests.bench.figures import Cell, Figures, percentile
 from tests.bench.floors import Floors, measure_floors
@@ -25,8 +25,8 @@ class CopyReads:
     def __init__(self) -> None:
         self.results: Counter[str] = Counter()
 
-    def record(self, measure: Measure, value: float, **labels: str) -> None:  # noqa: ARG002
-        if measure is SESSION_COPY_READS:
+    def record(self, metric: Metric, value: float, **labels: str) -> None:  # noqa: ARG002
+        if metric is SESSION_CACHE_READS:
             self.results[labels["result"]] += 1
 
 

@@ -1,10 +1,11 @@
 """Wrong usage ends with 2 and one line that helps; --help helps more."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from mcp_memory_server import __version__
+from mcp_memory_server import Settings, __version__
 from tests.cli.commands import Run
 
 COMMANDS = (
@@ -76,6 +77,18 @@ def test_a_wrong_setting_is_named(
     assert [word for word in words if word not in line] == []
 
 
+def test_help_names_every_setting(run: Run) -> None:
+    helped = run("--help")
+
+    named = set(re.findall(r"MCP_MEMORY_[A-Z_]+", helped.out))
+    assert named == {f"MCP_MEMORY_{name.upper()}" for name in Settings.model_fields}
+
+
+def test_the_help_of_a_command_keeps_capital_letters(run: Run) -> None:
+    assert "Serve MCP clients over stdio, or over HTTP." in run("serve", "--help").out
+    assert "Write everything of the user as JSON Lines." in run("export", "--help").out
+
+
 def test_help_shows_every_command_and_how_to_attach_a_client(run: Run) -> None:
     helped = run("--help")
 
@@ -98,3 +111,13 @@ def test_every_command_has_help(run: Run, command: list[str]) -> None:
 
 def test_the_version_is_told(run: Run) -> None:
     assert run("--version").out == f"mcp-memory-server {__version__}\n"
+
+
+def test_a_failure_that_is_no_mistake_of_the_user_ends_with_the_id_of_the_call(run: Run, table: Path) -> None:
+    table.write_bytes(b"this is no database " * 500)
+
+    failed, again = run("facts"), run("facts")
+
+    assert failed.code == 1
+    assert re.search(r"\(call [0-9a-f]{8}\)\n$", failed.err)
+    assert failed.err != again.err

@@ -12,7 +12,7 @@ from mcp_memory_server.domain.kernel.items import Put
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import as_vector
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, UnavailableError
-from mcp_memory_server.ports.measures import READ_LATENCY, Measure
+from mcp_memory_server.ports.metric_catalogue import READ_LATENCY, Metric
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.schema.turn_records import turn_key
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, vector_owner
@@ -162,11 +162,11 @@ async def test_a_model_with_other_dimensions_is_entered_where_this_index_does_no
 
 
 async def test_each_search_is_measured(table: VectorTable) -> None:
-    recorded: list[tuple[Measure, dict[str, str]]] = []
+    recorded: list[tuple[Metric, dict[str, str]]] = []
 
     class Recorder:
-        def record(self, measure: Measure, value: float, **labels: str) -> None:  # noqa: ARG002 - the port's
-            recorded.append((measure, labels))
+        def record(self, metric: Metric, value: float, **labels: str) -> None:  # noqa: ARG002 - the port's
+            recorded.append((metric, labels))
 
     index = MeasuredVectorIndex(opened(table), Recorder(), engine="dynamodb")
     await index.nearest(ANNA, NORTH)

@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
-from mcp_memory_server.adapters.dax.item_table import MOMENT, DaxItemTable, open_dax
+from mcp_memory_server.adapters.dax.item_table import NODE_LAG, DaxItemTable, open_dax
 from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update
 
 OWN_ITEMS = 6
@@ -120,7 +120,7 @@ async def run(task: Task) -> Saw:
         task.table,
         endpoint=task.endpoint,
         deadline=PATIENCE,
-        item_ttl=timedelta(minutes=5) if task.rule else -MOMENT,  # which remembers no write
+        item_ttl=timedelta(minutes=5) if task.rule else -NODE_LAG,  # which remembers no write
     )
     reader = Reader(task, table.cached_reads() if task.near else table)
     for _ in range(task.operations):

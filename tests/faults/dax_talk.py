@@ -9,7 +9,7 @@ from typing import Any
 from mcp_memory_server.adapters.dax.item_table import DaxItemTable
 from mcp_memory_server.domain.kernel.items import Item, Key, Put, Update, Write
 from mcp_memory_server.errors import MemoryServerError
-from mcp_memory_server.ports.measures import DAX_REQUESTS, Measure
+from mcp_memory_server.ports.metric_catalogue import DAX_REQUESTS, Metric
 
 TALKERS = 4
 BETWEEN = 0.02
@@ -21,8 +21,8 @@ class Paths:
     def __init__(self) -> None:
         self.taken: list[tuple[float, str, str]] = []
 
-    def record(self, measure: Measure, value: float, **labels: str) -> None:  # noqa: ARG002
-        if measure is DAX_REQUESTS:
+    def record(self, metric: Metric, value: float, **labels: str) -> None:  # noqa: ARG002
+        if metric is DAX_REQUESTS:
             self.taken.append((time.monotonic(), labels["operation"], labels["path"]))
 
     async def wait_until(self, path: str, since: float) -> None:

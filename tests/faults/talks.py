@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from mcp_memory_server import Memory, Scope, Settings, open_memory
-from mcp_memory_server.ports.measures import SESSION_COPY_READS, Measure
+from mcp_memory_server.ports.metric_catalogue import SESSION_CACHE_READS, Metric
 from mcp_memory_server.services.sessions.session_reader import LoadedSession
 from tests.faults.conversations import USER, Account, missing_from, until
 
@@ -23,8 +23,8 @@ class Reads:
     def __init__(self) -> None:
         self.hits = 0
 
-    def record(self, measure: Measure, value: float, **labels: str) -> None:
-        if measure is SESSION_COPY_READS and labels["result"] == "hit":
+    def record(self, metric: Metric, value: float, **labels: str) -> None:
+        if metric is SESSION_CACHE_READS and labels["result"] == "hit":
             self.hits += int(value)
 
 

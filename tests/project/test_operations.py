@@ -1,20 +1,20 @@
-"""What operators are told agrees with what is measured."""
+"""The metrics and alerts in OPERATIONS.md are those of the catalogue."""
 
 import re
 from pathlib import Path
 
 from mcp_memory_server.adapters.opentelemetry.prometheus_page import PrometheusPage
 from mcp_memory_server.cli.parser import build_parser
-from mcp_memory_server.ports.measures import MEASURES, Measure, alarm_in_words
+from mcp_memory_server.ports.metric_catalogue import METRICS, Metric, alert_condition
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = (ROOT / "OPERATIONS.md").read_text()
 
 
-def row(measure: Measure) -> str:
-    labels = ", ".join(f"`{label}`" for label in measure.labels) or "none"
-    unit = measure.unit.strip("{}")
-    cells = (f"`{measure.name}`", measure.kind, unit, labels, alarm_in_words(measure), measure.description)
+def row(metric: Metric) -> str:
+    labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
+    unit = metric.unit.strip("{}")
+    cells = (f"`{metric.name}`", metric.kind, unit, labels, alert_condition(metric), metric.description)
     return f"| {' | '.join(cells)} |"
 
 
@@ -24,42 +24,52 @@ def blocks(language: str) -> list[str]:
 
 def names_on_the_page() -> set[str]:
     page = PrometheusPage()
-    for measure in MEASURES:
-        page.metrics.record(measure, 1, **dict.fromkeys(measure.labels, "x"))
+    for metric in METRICS:
+        page.metrics.record(metric, 1, **dict.fromkeys(metric.labels, "x"))
     return set(re.findall(r"^((?:memory|dax)_\w+)", page.render().decode(), re.MULTILINE))
 
 
-def test_the_table_names_every_measure_with_its_unit_its_labels_and_its_alarm() -> None:
-    told = [line for line in OPERATIONS.splitlines() if line.startswith(("| `memory.", "| `dax."))]
+def test_the_table_lists_every_metric_with_its_unit_labels_and_alert() -> None:
+    rows = [line for line in OPERATIONS.splitlines() if line.startswith(("| `memory.", "| `dax."))]
 
-    assert told == [row(measure) for measure in MEASURES]
+    assert rows == [row(metric) for metric in METRICS]
 
 
 def test_every_name_in_a_query_is_one_that_prometheus_gets() -> None:
-    queried = set(re.findall(r"\b(?:memory|dax)_\w+", OPERATIONS))
+    named = set(re.findall(r"\b(?:memory|dax)_\w+", OPERATIONS))
+    alerts = {metric.alert.name for metric in METRICS if metric.alert is not None}
 
-    assert queried - names_on_the_page() == set()
+    assert named - names_on_the_page() - alerts == set()
 
 
-def test_every_alarm_has_a_rule_with_its_limit() -> None:
+def test_every_alert_has_a_rule_with_its_limit() -> None:
     (rules,) = (block for block in blocks("yaml") if "alert:" in block)
     expressions = re.findall(r"expr: (.*)", rules)
-    alarms = [(measure, measure.alarm) for measure in MEASURES if measure.alarm is not None]
+    alerts = [(metric, metric.alert) for metric in METRICS if metric.alert is not None]
 
-    for measure, alarm in alarms:
-        name = measure.name.replace(".", "_")
-        assert [text for text in expressions if name in text and text.endswith(f" {alarm.sign} {alarm.limit}")], name
-    assert len(expressions) == len(alarms)
+    for metric, alert in alerts:
+        name = metric.name.replace(".", "_")
+        assert [text for text in expressions if name in text and text.endswith(f" {alert.sign} {alert.limit}")], name
+    assert len(expressions) == len(alerts)
 
 
-def test_a_rule_lasts_as_long_as_its_alarm_says() -> None:
+def test_the_rules_have_the_names_of_the_alerts() -> None:
     (rules,) = (block for block in blocks("yaml") if "alert:" in block)
 
-    for measure in MEASURES:
-        if measure.alarm is not None:
-            (rule,) = (text for text in rules.split("- alert:") if measure.name.replace(".", "_") in text)
+    alerts = {metric.alert.name: metric.name for metric in METRICS if metric.alert is not None}
+    assert set(re.findall(r"alert: (\w+)", rules)) == set(alerts)
+    for rule in rules.split("- alert: ")[1:]:
+        assert alerts[rule.split()[0]].replace(".", "_") in rule
+
+
+def test_a_rule_waits_as_long_as_its_alert() -> None:
+    (rules,) = (block for block in blocks("yaml") if "alert:" in block)
+
+    for metric in METRICS:
+        if metric.alert is not None:
+            (rule,) = (text for text in rules.split("- alert:") if metric.name.replace(".", "_") in text)
             lasting = re.findall(r"for: (\d+)m", rule)
-            assert lasting == ([str(measure.alarm.minutes)] if measure.alarm.minutes else []), measure.name
+            assert lasting == ([str(metric.alert.minutes)] if metric.alert.minutes else []), metric.name
 
 
 def test_the_command_that_shows_the_page_can_be_typed() -> None:

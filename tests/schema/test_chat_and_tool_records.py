@@ -1,4 +1,4 @@
-"""A chat or a tool call that any release wrote can be read: what is missing has a default, what is wrong is said."""
+"""Chats and tool calls of any release can be decoded: missing attributes have defaults, damaged items are reported."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ def item(sk: str, body: dict[str, Any], pk: str = "USER#anna") -> Item:
 
 
 @pytest.mark.parametrize("chat", [Chat(ULID, "a#b", NOON), Chat(ULID, "travel", NOON, "1.2", "Rome", NOON + DAY)])
-def test_a_chat_comes_back_as_it_was(chat: Chat) -> None:
+def test_a_chat_is_decoded_as_it_was_encoded(chat: Chat) -> None:
     key = chat_key(ANNA, chat)
 
     assert chat_from(Item(key, chat_body(ANNA, chat), 1)) == chat
@@ -41,14 +41,14 @@ def test_chats_of_the_first_release_can_be_read() -> None:
     assert past == Chat(ULID, "travel#1", NOON, "2", "Rome", NOON + DAY)
 
 
-def test_what_is_missing_in_a_chat_has_a_default() -> None:
+def test_a_missing_attribute_of_a_chat_has_a_default() -> None:
     made = moment_of(ULID)
 
     assert chat_from(item("#ACTIVE#travel", {"id": ULID, "created_at": 7})) == Chat(ULID, "travel", made)
     assert chat_from(item(f"CHAT#travel#{ULID}", {})) == Chat(ULID, "travel", made, deleted_at=made)
 
 
-def test_a_place_without_a_chat_knows_only_what_was_there_last() -> None:
+def test_the_item_of_no_active_chat_holds_only_the_id_of_the_last() -> None:
     over = ended(begun("travel", NOON, after=None), NOON + DAY)
     place = item("#ACTIVE#travel", no_chat_body(over))
 
@@ -60,7 +60,7 @@ def test_a_place_without_a_chat_knows_only_what_was_there_last() -> None:
 @pytest.mark.parametrize(
     ("sk", "body"), [("#ACTIVE#a", {"id": "?"}), ("#ACTIVE#a", {"id": 1}), ("CHAT#a#x", {}), ("CHAT#a", {})]
 )
-def test_what_holds_no_chat_is_said_to_be_damaged(sk: str, body: dict[str, Any]) -> None:
+def test_an_item_without_a_valid_chat_is_reported_as_damaged(sk: str, body: dict[str, Any]) -> None:
     with pytest.raises(TableDamagedError):
         chat_from(item(sk, body))
 
@@ -74,7 +74,7 @@ def test_a_chat_needs_an_id_that_sorts_by_time() -> None:
         Chat("7", "travel", NOON)
 
 
-def test_a_tool_call_comes_back_as_it_was_and_expires_after_thirty_days() -> None:
+def test_a_tool_call_is_decoded_as_it_was_encoded_and_expires_after_thirty_days() -> None:
     call = observed(
         ULID,
         "search",
@@ -93,13 +93,13 @@ def test_a_tool_call_comes_back_as_it_was_and_expires_after_thirty_days() -> Non
 
 
 @pytest.mark.parametrize("inputs", [None, "", "no json", "[1]", 7])
-def test_what_is_missing_in_a_tool_call_has_a_default(inputs: object) -> None:
+def test_a_missing_attribute_of_a_tool_call_has_a_default(inputs: object) -> None:
     call = tool_call_from(item(ULID, {"inputs": inputs, "status": "of a later release", "at": "?"}, pk="TOOLS#anna"))
 
     assert (call.inputs, call.status, call.output, call.duration) == ({}, ToolStatus.OK, "", timedelta(0))
     assert call.at == moment_of(ULID) > datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def test_what_holds_no_tool_call_is_said_to_be_damaged() -> None:
+def test_an_item_without_a_valid_tool_call_is_reported_as_damaged() -> None:
     with pytest.raises(TableDamagedError):
         tool_call_from(item("x", {"name": "search"}, pk="TOOLS#anna"))

@@ -1,4 +1,4 @@
-"""Ids may hold anything: two different ones never share a key, nor a key prefix."""
+"""Two different ids never share a key or a key prefix, whatever characters they have."""
 
 import itertools
 import random
@@ -169,7 +169,7 @@ def test_hostile_ids_can_be_decoded(accepted: list[Triple]) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=40))
-def test_an_encoded_id_holds_no_sign_that_joins_keys(part: str) -> None:
+def test_an_encoded_id_contains_no_separator_of_keys(part: str) -> None:
     encoded = keys.encoded(part)
 
     assert not set(encoded) & set("#/~ \n\x00\x7f")
@@ -186,14 +186,14 @@ def test_the_longest_ids_fit_into_every_key(sign: str) -> None:
 
 
 @pytest.mark.parametrize("sibling", ["ab", "a#", "a~", "a%2Fb", "a?", "a\x00", "A", "a "])
-def test_the_stretch_below_a_topic_holds_none_of_its_siblings(sibling: str) -> None:
+def test_the_key_range_of_a_topic_contains_none_of_its_siblings(sibling: str) -> None:
     below = keys.legacy_fact_key(Scope("anna"), "a").sk + "/"
 
     assert not keys.legacy_fact_key(Scope("anna"), sibling).sk.startswith(below)
     assert keys.legacy_fact_key(Scope("anna"), f"a/{sibling}").sk.startswith(below)
 
 
-def test_the_place_of_an_earlier_release_is_told_from_its_sort_key() -> None:
+def test_the_key_of_an_earlier_release_is_recognised() -> None:
     scope = Scope("anna")
     topic, own = keys.legacy_fact_key(scope, "a~b/c"), keys.fact_key(scope, "0123456789ab")
 
@@ -218,7 +218,7 @@ def test_the_order_of_timestamps_is_the_order_of_time(one: timedelta, other: tim
     assert (keys.timestamp(NOON + one) < keys.timestamp(NOON + other)) == (one < other)
 
 
-def test_what_is_known_lies_in_one_stretch_history_included() -> None:
+def test_all_memories_of_a_user_lie_in_one_key_range_history_included() -> None:
     scope = Scope("anna")
     inside = [
         keys.legacy_fact_key(scope, "\U0010ffff"),

@@ -1,4 +1,4 @@
-"""An item that any release wrote can be read: what is missing has a default, what is unknown is kept."""
+"""Items of any release can be decoded: missing attributes have defaults, unknown ones are kept."""
 
 import json
 from dataclasses import replace
@@ -65,7 +65,7 @@ def test_every_shape_that_was_ever_stored_can_be_read(stored: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda stored: stored["shape"])
-def test_what_is_written_over_an_item_keeps_what_it_held_beside(stored: dict[str, Any]) -> None:
+def test_a_rewrite_keeps_unknown_attributes(stored: dict[str, Any]) -> None:
     memory, held = read(item(stored["sk"], stored["body"])), {**stored["body"], "later": [1, {"x": None}]}
 
     if isinstance(memory, Fact):
@@ -98,7 +98,7 @@ def test_the_times_of_a_fact_are_read_as_they_were_written() -> None:
     assert fact_from(item("FACT#~" + dated.id, body)) == dated
 
 
-def test_a_time_that_no_longer_holds_is_not_kept_from_what_the_item_held() -> None:
+def test_a_removed_date_is_not_kept_from_the_stored_item() -> None:
     held = fact_body(replace(fact(), until=date(2026, 10, 12)))
 
     assert "until" not in fact_body(fact(), held)

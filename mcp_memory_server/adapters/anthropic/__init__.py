@@ -1,1 +1,1 @@
-"""Models of Anthropic, or of anything that answers like them."""
+"""Models of Anthropic, or of any service with the same interface."""

@@ -1,4 +1,4 @@
-"""What the errors of Anthropic's client are called in this package. A message holds nothing that was sent."""
+"""Maps errors of Anthropic's client to ours. No message holds sent data."""
 
 import anthropic
 
@@ -18,7 +18,7 @@ def translated(error: Exception, name: str) -> MemoryServerError:
         return _refused(error.status_code, name)
     if isinstance(error, TypeError | anthropic.CredentialsError):
         return ConfigurationError(f"there is no key for {name}; set ANTHROPIC_API_KEY")
-    return ModelUnavailableError(f"{name} answered something that cannot be read")
+    return ModelUnavailableError(f"{name} returned an unreadable reply")
 
 
 def _refused(status: int, name: str) -> MemoryServerError:
@@ -27,5 +27,5 @@ def _refused(status: int, name: str) -> MemoryServerError:
     if status in _WRONG_KEY:
         return ConfigurationError(f"{name} does not accept the key (HTTP {status}); check ANTHROPIC_API_KEY")
     return ConfigurationError(
-        f"{name} cannot be asked this way (HTTP {status}); check the name in MCP_MEMORY_SUMMARIZER"
+        f"{name} rejects this kind of request (HTTP {status}); check the name in MCP_MEMORY_SUMMARIZER"
     )

@@ -20,16 +20,16 @@ from mcp_memory_server.ports.summarizer import Drafted
 from mcp_memory_server.ports.token_counter import TokenCounter
 
 DEADLINE = timedelta(seconds=30)
-"""Of one attempt, its repetitions included."""
+"""The deadline of one summary, retries included."""
 SENT = 2
-"""How often a request is sent that is refused at once. The client waits in between as the answer tells it to."""
+"""How often a request is sent that is refused at once. The client waits as long as the reply asks for."""
 AT_ONCE = 8
 
 
 def open_anthropic(
     model: str, *, count: TokenCounter, endpoint: str | None = None, deadline: timedelta = DEADLINE
 ) -> "AnthropicSummarizer":
-    """Return the summarizer, without a request. The key is the one that Anthropic's own client finds."""
+    """Return the summarizer, without a request. The key is found by Anthropic's client."""
 
     def connect() -> anthropic.Anthropic:
         return anthropic.Anthropic(base_url=endpoint, timeout=deadline.total_seconds() / SENT, max_retries=SENT - 1)
@@ -38,7 +38,7 @@ def open_anthropic(
 
 
 class AnthropicSummarizer:
-    """Answers the port. The client is asked from threads: its asynchronous form belongs to one event loop."""
+    """Answers the port. The blocking client is called from threads: its asynchronous form belongs to one event loop."""
 
     def __init__(
         self, model: str, connect: Callable[[], anthropic.Anthropic], count: TokenCounter, deadline: timedelta
@@ -68,7 +68,7 @@ class AnthropicSummarizer:
         return Drafted(draft_from(text, material), used)
 
     async def close(self) -> None:
-        """See the port. What hangs longer than a request may take is left behind."""
+        """See the port. It does not wait for a request that hangs."""
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.to_thread(self._let_go), self._deadline)
 
@@ -81,8 +81,8 @@ class AnthropicSummarizer:
         except (anthropic.AnthropicError, TypeError) as error:
             raise translated(error, self.name) from error
         except (AttributeError, ValueError, RuntimeError) as error:
-            # The client takes an answer of another shape as it comes.
-            raise ModelUnavailableError(f"{self.name} answered something that cannot be read") from error
+            # The client does not check the shape of a reply.
+            raise ModelUnavailableError(f"{self.name} returned an unreadable reply") from error
 
     def _ask(self, question: Question) -> Message:
         message = self._made().messages.create(

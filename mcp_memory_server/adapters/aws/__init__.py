@@ -1,1 +1,1 @@
-"""What the adapters on AWS share: how a client is made and used, and what its errors about the account mean."""
+"""Shared by the adapters on AWS: clients, and errors about the account."""

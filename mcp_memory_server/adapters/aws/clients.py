@@ -1,4 +1,4 @@
-"""A client of one service of AWS: made when first used, asked from threads, with timeouts of our own."""
+"""A client of one service of AWS: opened by its first request, called from threads, with our own timeouts."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,10 +22,10 @@ _CONNECT_SHARE = 5
 
 @dataclass(frozen=True)
 class Service:
-    """Which service, where, and how patiently it is asked.
+    """The service, its place, and how long and how often it is asked.
 
-    A request may wait for an answer for the ``read_share``\\ th part of the deadline, and is sent ``attempts`` times.
-    Without a region it is the one that AWS's own settings name; an endpoint is one other than AWS's.
+    A request waits for the ``read_share``\\ th part of the deadline, and is sent ``attempts`` times at most.
+    Without a region, that of the AWS configuration is taken. An endpoint replaces that of AWS.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Service:
 
 
 def check_endpoint(endpoint: str | None, *, example: str) -> None:
-    """Refuse what is no web address. What it says is not repeated: it may hold a password.
+    """Raise for an endpoint that is not a web address. The message does not quote it: it may hold a password.
 
     Raises:
         ConfigurationError: It is none, or names a user.
@@ -53,7 +53,7 @@ def check_endpoint(endpoint: str | None, *, example: str) -> None:
 
 
 def connector(service: Service) -> Callable[[], Any]:
-    """Return what makes the client. It takes a tenth of a second and reads files: call it in a thread."""
+    """Return a function that makes the client, which takes a tenth of a second and reads files: call it in a thread."""
     config = Config(
         connect_timeout=service.deadline.total_seconds() / _CONNECT_SHARE,
         read_timeout=service.deadline.total_seconds() / service.read_share,
@@ -65,7 +65,7 @@ def connector(service: Service) -> Callable[[], Any]:
     def connect() -> Any:
         # A session of our own: boto3's default one is shared and not safe to use from several threads.
         session = Session(region_name=service.region)
-        # Another engine than AWS's does not care, but a request cannot be signed without a region.
+        # An endpoint other than AWS's ignores the region, but a request cannot be signed without one.
         region = session.region_name or ("us-east-1" if service.endpoint else None)
         return session.client(service.name, region_name=region, endpoint_url=service.endpoint, config=config)
 
@@ -73,7 +73,7 @@ def connector(service: Service) -> Callable[[], Any]:
 
 
 class SharedClient:
-    """One client that many threads use. It is made when first used; what is open is closed by ``close``."""
+    """One client that many threads use. It is opened by the first request and closed by ``close``."""
 
     def __init__(self, connect: Callable[[], Any], *, at_once: int, name: str) -> None:
         self._connect = connect
@@ -82,7 +82,7 @@ class SharedClient:
         self._client: Any = None
 
     def submit(self, work: Callable[[Any], R]) -> Future[R]:
-        """Do the work with the client, in a thread.
+        """Run the work with the client in a thread.
 
         Raises:
             RuntimeError: It was closed.
@@ -90,7 +90,7 @@ class SharedClient:
         return self._threads.submit(lambda: work(self._made()))
 
     async def close(self, within: float) -> None:
-        """Let running requests end and close the client. What hangs longer than so many seconds is left behind."""
+        """Close the client after the running requests, and wait for them at most this many seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.to_thread(self._let_go), within)
 

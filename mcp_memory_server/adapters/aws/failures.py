@@ -1,4 +1,4 @@
-"""What the errors of AWS mean that are about the account and not about the service."""
+"""Maps errors of AWS that concern the account: region, credentials and permissions."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ _UNUSABLE_CREDENTIALS = (
 
 
 def answer_of(error: Exception) -> dict[str, Any]:
-    """Return what the service answered, nothing if it never did."""
+    """Return the reply of the service, empty if there was none."""
     return getattr(error, "response", None) or {} if isinstance(error, ClientError) else {}
 
 
@@ -64,7 +64,7 @@ def code_of(error: Exception) -> str:
 def about_the_account(
     error: Exception, what: object, *, written: str, allowed: str = "it"
 ) -> ConfigurationError | None:
-    """Return our error if this one is about region, credentials or rights; None if it is not.
+    """Return our error for one about region, credentials or permissions; None for any other.
 
     ``written`` shows how the region is given; ``allowed`` is what the policy has to allow.
     """

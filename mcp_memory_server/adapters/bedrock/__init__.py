@@ -1,1 +1,1 @@
-"""Models of Amazon Bedrock, or of anything that answers like it."""
+"""Models of Amazon Bedrock, or of any service with the same interface."""

@@ -1,4 +1,4 @@
-"""Which model is meant, and how to reach it."""
+"""The address of a model, and how to connect to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MAX_REQUESTS_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class ModelAddress:
-    """A model's id, its region (None: the one that AWS's own settings name), and an endpoint other than AWS's."""
+    """A model's id, its region (None: the one of the AWS configuration), and an endpoint other than AWS's."""
 
     model_id: str
     region: str | None = None
@@ -28,6 +28,6 @@ class ModelAddress:
 
 
 def connector(address: ModelAddress, deadline: timedelta) -> Callable[[], Any]:
-    """Return what makes the client. It takes a tenth of a second and reads files: call it in a thread."""
+    """Return a function that makes the client, which takes a tenth of a second and reads files: call it in a thread."""
     place = (address.region, address.endpoint)
     return aws_connector(Service("bedrock-runtime", *place, deadline, MAX_REQUESTS_AT_ONCE, attempts=2, read_share=2))

@@ -1,4 +1,4 @@
-"""Requests to a model of Bedrock: sent from threads, each with a deadline, their errors turned into ours."""
+"""Requests to a model of Bedrock: sent from threads, each with a deadline; their errors become ours."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ _JSON = "application/json"
 
 
 class Calls:
-    """A client of one model. It is made when first used; what is open is closed by ``close``."""
+    """A client of one model. It is opened by the first request and closed by ``close``."""
 
     def __init__(self, address: ModelAddress, connect: Callable[[], Any], *, deadline: timedelta) -> None:
         self.address = address
@@ -25,13 +25,13 @@ class Calls:
         self._client = SharedClient(connect, at_once=MAX_REQUESTS_AT_ONCE, name="bedrock")
 
     async def invoke(self, question: Mapping[str, Any]) -> Any:
-        """Return the model's answer.
+        """Send the request and return the reply.
 
         Raises:
-            TooLargeError: A text is longer than the model takes.
-            MemoryServerError: It refused for another reason, or did not answer in time.
+            TooLargeError: A text is longer than the model accepts.
+            MemoryServerError: The model refused for another reason, or did not answer in time.
         """
-        # The socket has its own timeouts, but looking up a name or a credential has none.
+        # The socket has timeouts of its own; looking up a host name or credentials has none.
         try:
             async with asyncio.timeout(self._deadline):
                 return await asyncio.wrap_future(self._submit(question))
@@ -40,10 +40,10 @@ class Calls:
         except FOREIGN_ERRORS as error:
             raise translated(error, self.address) from error
         except ValueError as error:
-            raise UnavailableError(f"{self.address} answered something that is not JSON") from error
+            raise UnavailableError(f"{self.address} returned a reply that is not JSON") from error
 
     async def close(self) -> None:
-        """Let running requests end and close the client. What hangs longer than a call may take is left behind."""
+        """Close the client after the running requests, without waiting for one that hangs."""
         await self._client.close(self._deadline)
 
     def _submit(self, question: Mapping[str, Any]) -> Future[Any]:

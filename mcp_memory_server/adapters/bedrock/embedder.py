@@ -12,10 +12,10 @@ from mcp_memory_server.domain.kernel.vectors import as_vector
 from mcp_memory_server.errors import ConfigurationError, TooLargeError, UnavailableError
 
 DEADLINE = timedelta(seconds=5)
-"""Of each request. Many texts make several, some of them side by side."""
+"""The deadline of one request. Many texts take several requests, some of them in parallel."""
 
 _FEWEST_CHARACTERS = 500
-"""So short a text is never too long."""
+"""A text of this length is never too long for a model."""
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ def open_bedrock(
 
 
 class BedrockEmbedder:
-    """Answers the port with a model of Bedrock. What it sends costs money: a blank text is not sent."""
+    """Answers the port with a model of Bedrock. Requests cost money, so a blank text is not sent."""
 
     def __init__(self, calls: Calls, family: Family, dimensions: int) -> None:
         self._calls = calls
@@ -67,7 +67,7 @@ class BedrockEmbedder:
 
     @property
     def is_loaded(self) -> bool:
-        """See the port. Another service is never at hand."""
+        """See the port. A remote service is never loaded."""
         return False
 
     def prepare(self) -> None:
@@ -89,7 +89,7 @@ class BedrockEmbedder:
         await self._calls.close()
 
     async def _ask(self, texts: Sequence[str], *, as_question: bool) -> list[bytes]:
-        """Return the vectors of a batch, of shorter and shorter beginnings of its texts while they are too long."""
+        """Return the vectors of a batch. While a text is too long, it is shortened and sent again."""
         longest = max(map(len, texts))
         while True:
             question = self._family.question(texts, self._dimensions, as_question=as_question)
@@ -97,7 +97,7 @@ class BedrockEmbedder:
                 return self._read(await self._calls.invoke(question), len(texts))
             except TooLargeError as error:
                 if longest <= _FEWEST_CHARACTERS:
-                    raise UnavailableError(f"{self._calls.address} says that a short text is too long") from error
+                    raise UnavailableError(f"{self._calls.address} rejects a short text as too long") from error
                 longest //= 2
                 texts = [text[:longest] for text in texts]
 
@@ -111,7 +111,7 @@ class BedrockEmbedder:
         return vectors
 
     def _misunderstood(self) -> UnavailableError:
-        return UnavailableError(f"{self._calls.address} answered without {self._dimensions} numbers for each text")
+        return UnavailableError(f"{self._calls.address} returned vectors that do not have {self._dimensions} numbers")
 
 
 def _sendable(text: str) -> str:

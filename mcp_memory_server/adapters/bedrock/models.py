@@ -1,4 +1,4 @@
-"""How the embedding models of Bedrock want to be asked, and where the vectors are in their answers."""
+"""Request and reply formats of the embedding models of Bedrock."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,42 +10,42 @@ KNOWN_MODELS = "amazon.titan-embed-text-v2:0, cohere.embed-english-v3, cohere.em
 
 
 class Family(Protocol):
-    """Models that are asked alike."""
+    """Models with the same format."""
 
     @property
     def dimensions(self) -> Sequence[int]:
-        """The lengths that its vectors may have, the one to take unless told otherwise first."""
+        """The lengths that its vectors may have, the default first."""
         ...
 
     @property
     def most_texts(self) -> int:
-        """So many may be asked about at once."""
+        """The largest number of texts in one request."""
         ...
 
     @property
     def most_characters(self) -> int:
-        """So much of a text is sent."""
+        """The number of characters of a text that are sent."""
         ...
 
     def question(self, texts: Sequence[str], dimensions: int, *, as_question: bool) -> Mapping[str, Any]:
-        """Return what to send."""
+        """Return the body of a request."""
         ...
 
     def vectors(self, answer: Any) -> Sequence[Sequence[float]]:
-        """Return what came, in the order of the texts. Raises LookupError or TypeError if it is not there."""
+        """Return the vectors of a reply, in the order of the texts; raise LookupError or TypeError without them."""
         ...
 
 
 @dataclass(frozen=True)
 class Titan:
-    """Titan Text Embeddings V2. It takes 8,192 tokens, which are fewer characters in some languages than in others."""
+    """Titan Text Embeddings V2. It accepts 8,192 tokens; how many characters that is depends on the language."""
 
     dimensions: tuple[int, ...] = (256, 512, 1024)
     most_texts: int = 1
     most_characters: int = 24_000
 
     def question(self, texts: Sequence[str], dimensions: int, *, as_question: bool) -> Mapping[str, Any]:  # noqa: ARG002
-        """See the protocol. Titan places questions where their answers are."""
+        """See the protocol. Titan embeds questions and texts alike."""
         (text,) = texts
         return {"inputText": text, "dimensions": dimensions, "normalize": True}
 
@@ -67,7 +67,7 @@ class Cohere:
         return {"texts": list(texts), "input_type": _input_type(as_question=as_question), "truncate": "END"}
 
     def vectors(self, answer: Any) -> Sequence[Sequence[float]]:
-        """See the protocol. They lie one deeper where an answer may have several kinds of them."""
+        """See the protocol. They are nested one level deeper in a reply with several kinds of vectors."""
         embeddings = answer["embeddings"]
         return embeddings["float"] if isinstance(embeddings, dict) else embeddings
 
@@ -99,10 +99,10 @@ _FAMILIES: Mapping[str, Family] = {
 
 
 def family_of(model_id: str) -> Family:
-    """Return how a model is asked. The id may be one of an inference profile, or a whole ARN that has it in it.
+    """Return the format of a model. The id may be that of an inference profile, or an ARN that contains it.
 
     Raises:
-        ConfigurationError: It is none of the known ones.
+        ConfigurationError: The model is not known.
     """
     for name, family in _FAMILIES.items():
         if name in model_id:

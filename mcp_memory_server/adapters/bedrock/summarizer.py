@@ -1,4 +1,4 @@
-"""Summaries by a model of Bedrock, asked with `converse`."""
+"""Summaries by a model of Bedrock, through its `converse` operation."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from mcp_memory_server.ports.summarizer import Drafted
 from mcp_memory_server.ports.token_counter import TokenCounter
 
 DEADLINE = timedelta(seconds=30)
-"""Of one attempt, its repetitions included."""
+"""The deadline of one summary, retries included."""
 SENT = 2
 
 _TOOL = "hand_off"
@@ -61,7 +61,7 @@ def open_bedrock_summarizer(
 
 
 class BedrockSummarizer:
-    """Answers the port. The model has to use one tool, whose input has the form of the answer."""
+    """Answers the port. The model must call one tool, whose input is the reply."""
 
     def __init__(
         self, address: ModelAddress, connect: Callable[[], Any], count: TokenCounter, deadline: timedelta
@@ -130,7 +130,7 @@ class BedrockSummarizer:
 
 
 def _input_of_tool(answer: Mapping[str, Any]) -> str:
-    """Return what the model gave the tool, as text; "" if it did something else."""
+    """Return the input of the tool as text; "" if the model did not call it."""
     try:
         blocks = answer["output"]["message"]["content"]
         return next((json.dumps(block["toolUse"]["input"]) for block in blocks if "toolUse" in block), "")

@@ -1,1 +1,1 @@
-"""What ships with the package: a small model, so that meaning is found without a download, a key or a service."""
+"""The models that ship with the package and need no download, key or service."""

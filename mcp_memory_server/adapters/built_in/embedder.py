@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from mcp_memory_server.adapters.built_in.static_model import StaticModel
 
 MODEL = "potion-base-8M/7-bit/1"
-"""The published model, how it is stored here, and how texts are cut. Change it when a text gets another vector."""
+"""Names the model, its storage format and its tokenizer. Change it when any text gets another vector."""
 DIMENSIONS = 256
 
 SHORT = 2_000
-"""Texts of up to so many characters together are done at once: it takes less time than to hand them to a thread."""
+"""Up to this many characters are embedded in the event loop: that takes less time than a change of threads."""
 
 
 class BuiltInEmbedder:
@@ -65,13 +65,13 @@ class BuiltInEmbedder:
     def token_vectors(self, text: str) -> "NDArray[np.float32]":
         """Return a row for each known piece of a text, in order; none for a text without any.
 
-        The length of a row is the weight of the piece. It takes as long as embedding; before anything was embedded also
-        the time of loading, so then call it in a thread.
+        The length of a row is the weight of the piece. It takes as long as embedding, and the first call loads the
+        model: make that one in a thread.
         """
         return self.vectors_of(self.token_ids(text))
 
     def vectors_of(self, token_ids: Sequence[int]) -> "NDArray[np.float32]":
-        """Return the rows of ``token_vectors`` for pieces whose numbers were kept."""
+        """Return the rows of ``token_vectors`` for these token ids."""
         return self._loaded().token_vectors(token_ids)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A static model: one vector for each piece of a word; a text lies where the vectors of its pieces lie on average."""
+"""A static model: one vector for each word piece; the vector of a text is the mean of those of its pieces."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -13,9 +13,9 @@ from mcp_memory_server.domain.kernel.vectors import LONGEST
 POTION = Path(__file__).with_name("potion_base_8m.vectors")
 
 MAX_TOKENS = 512
-"""So many are read of a text, as the library that the model was published with does. More would blur its vector."""
+"""How many tokens of a text are read, as in the library of the published model. More would blur its vector."""
 MAX_CHARACTERS = MAX_TOKENS * 6
-"""So long are so many tokens, about."""
+"""About as many characters as that number of tokens."""
 
 _LENGTH_BYTES = 4
 
@@ -24,7 +24,7 @@ class StaticModel:
     """The vectors of a file that holds, one after another: the length of its vocabulary in bytes, the vocabulary with
     one piece a line, the scale of each piece as a 16-bit float, and the vector of each piece in signed bytes.
 
-    The vectors stay in the file: what is used is in memory, once for all processes of the machine.
+    The file is memory-mapped: all processes of a machine share the pages that are used.
     """
 
     def __init__(self, file: Path) -> None:
@@ -39,11 +39,11 @@ class StaticModel:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has."""
+        """The length of a vector."""
         return self._vectors.shape[1]
 
     def token_ids(self, text: str) -> list[int]:
-        """Return the numbers of the known pieces at the beginning of a text, in order; each fits into two bytes."""
+        """Return the token ids of the known pieces at the beginning of a text, in order; each fits into two bytes."""
         ids = self._pieces.ids(text[:MAX_CHARACTERS])[:MAX_TOKENS]
         return [piece for piece in ids if piece != self._unknown]
 
@@ -52,11 +52,11 @@ class StaticModel:
         return self._scales[token_ids, np.newaxis] * self._vectors[token_ids]
 
     def vector(self, text: str) -> bytes:
-        """Return where the text lies, in the form of ``domain.vectors``."""
+        """Return the vector of the text, in the form of ``domain.kernel.vectors``."""
         token_ids = self.token_ids(text)
         if not token_ids:
             return bytes(self.dimensions)
-        # Added up row by row, and not by the library for matrices, whose last digits depend on the machine.
+        # Added up row by row: the last digits of a matrix product depend on the machine.
         total = self.token_vectors(token_ids).sum(axis=0)
         longest = np.abs(total).max()
         if not longest:

@@ -1,4 +1,4 @@
-"""Summaries without a model: nothing leaves the process, nothing is spent, and the same always comes out the same."""
+"""Summaries without a model: nothing leaves the process, nothing is spent, and equal input gives equal output."""
 
 from mcp_memory_server.domain.kernel.spending import Tokens
 from mcp_memory_server.domain.summaries.extracts import extract

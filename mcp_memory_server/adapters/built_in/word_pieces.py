@@ -1,11 +1,11 @@
-"""Cutting a text into the pieces that a model of the BERT family knows, as their published tokenizer does."""
+"""The published tokenizer of the BERT family: WordPiece."""
 
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 
 UNKNOWN = "[UNK]"
-"""Stands for a word that cannot be put together from known pieces."""
+"""The token of a word that has no known pieces."""
 
 _INSIDE = "##"
 _LONGEST_WORD = 100
@@ -27,7 +27,7 @@ _IDEOGRAPHS = (
 
 
 class WordPieces:
-    """The numbers of a vocabulary's pieces in a text.
+    """Returns the token ids of a text.
 
     Names such as ``[MASK]`` are text like any other. The categories of characters are those of this Python; the
     published tokenizer knows some signs of rare scripts that were added to Unicode since 2016 as others.
@@ -37,7 +37,7 @@ class WordPieces:
         self._vocabulary = vocabulary
         self._unknown = (vocabulary[UNKNOWN],)
         self._characters = _Characters()
-        # The same words come again and again, and are looked up faster than they are cut.
+        # Words repeat, and a lookup is faster than tokenizing them again.
         self._pieces_of = lru_cache(_REMEMBERED_WORDS)(self._cut)
 
     def ids(self, text: str) -> list[int]:

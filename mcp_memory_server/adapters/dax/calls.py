@@ -1,4 +1,4 @@
-"""Requests through a DAX cluster, and past it: which go where, and what happens when the cluster is silent."""
+"""Routes each request to the DAX cluster or to DynamoDB, by the rules of item_table.py."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,7 +10,7 @@ from mcp_memory_server.adapters.dax.cluster import READS, Cluster, ClusterFailed
 from mcp_memory_server.adapters.dax.stale_keys import StaleKeys, written_keys
 from mcp_memory_server.adapters.dynamodb.address import TableAddress
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline, RefusedError
-from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_LATENCY, DAX_REQUESTS
+from mcp_memory_server.ports.metric_catalogue import DAX_ITEM_CACHE_READS, DAX_LATENCY, DAX_REQUESTS
 from mcp_memory_server.ports.metrics import Metrics
 
 _WRITES = frozenset({"put_item", "update_item", "delete_item", "transact_write_items", "batch_write_item"})
@@ -19,9 +19,9 @@ _CACHED = frozenset({"get_item", "batch_get_item"})
 
 
 class CallsThroughCluster(Calls):
-    """Sends writes and reads from the cache to the cluster, everything else to DynamoDB itself.
+    """Sends writes and cached reads to the cluster, everything else to DynamoDB.
 
-    When the cluster does not answer, DynamoDB is asked within the same deadline.
+    When the cluster does not answer, the request goes to DynamoDB within the same deadline.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class CallsThroughCluster(Calls):
         super().__init__(address, connect, deadline=deadline)
         self._cluster = cluster
         self._metrics = metrics
-        self._past = StaleKeys(address.name)
+        self._stale_keys = StaleKeys(address.name)
 
     async def send(
         self, operation: str, parameters: Mapping[str, Any], deadline: Deadline, *, shown: tuple[str, ...] = ()
@@ -47,13 +47,13 @@ class CallsThroughCluster(Calls):
         except RefusedError as refused:
             if refused.code != _MISMATCH or _MISMATCH in shown:
                 raise
-        # The cluster puts a transaction into other words than we do, so DynamoDB does not recognise the one by the
-        # token of the other. What it did shows in the items, by the operation id.
+        # The cluster encodes a transaction differently, so DynamoDB rejects the same token for our encoding of it. A
+        # new token is safe: the operation ids in the items show whether the transaction happened.
         return await self._send(operation, {**parameters, "ClientRequestToken": uuid4().hex}, deadline, shown)
 
     async def close(self) -> None:
         """See Calls."""
-        self._past.stop()
+        self._stale_keys.stop()
         await self._cluster.close()
         await super().close()
 
@@ -61,25 +61,25 @@ class CallsThroughCluster(Calls):
         self, operation: str, parameters: Mapping[str, Any], deadline: Deadline, shown: tuple[str, ...]
     ) -> dict[str, Any]:
         if not _is_for_the_cluster(operation, parameters):
-            return await self._measured("table", operation, super().send(operation, parameters, deadline, shown=shown))
+            return await self._measured("direct", operation, super().send(operation, parameters, deadline, shown=shown))
         try:
             asked = self._repeat(self._ask, operation, parameters, deadline, shown)
             answer = await self._measured("cluster", operation, asked)
         except ClusterFailedError as failed:
-            return await self._around(operation, parameters, deadline, shown, failed)
-        self._past.refresh(self._cluster.in_background)
+            return await self._fall_back(operation, parameters, deadline, shown, failed)
+        self._stale_keys.refresh(self._cluster.in_background)
         return answer
 
     async def _ask(self, operation: str, parameters: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         if operation not in _CACHED:
             return await self._cluster.ask(operation, parameters, deadline.remaining())
-        # What a read cost the table tells whether the cache had it: nothing.
+        # A read that consumed no capacity of the table was answered from the item cache.
         asked = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         answer = await self._cluster.ask(operation, asked, deadline.remaining())
-        self._metrics.record(DAX_ITEM_READS, 1, result="miss" if _cost(answer) else "hit")
+        self._metrics.record(DAX_ITEM_CACHE_READS, 1, result="miss" if _cost(answer) else "hit")
         return answer
 
-    async def _around(
+    async def _fall_back(
         self,
         operation: str,
         parameters: Mapping[str, Any],
@@ -87,8 +87,8 @@ class CallsThroughCluster(Calls):
         shown: tuple[str, ...],
         failed: ClusterFailedError,
     ) -> dict[str, Any]:
-        # Noted before it is sent: it may be carried out although its answer is lost.
-        self._past.add(written_keys(operation, parameters))
+        # Before the request is sent: it may be carried out although its reply is lost.
+        self._stale_keys.add(written_keys(operation, parameters))
         asked = super().send(operation, _consistent(parameters), deadline, shown=shown)
         try:
             return await self._measured("fallback", operation, asked)
@@ -101,7 +101,7 @@ class CallsThroughCluster(Calls):
         try:
             return await asked
         except ClusterFailedError as failed:
-            path = "silent" if failed.was_asked else ""
+            path = "cluster_error" if failed.was_asked else ""
             raise
         finally:
             if path:
@@ -111,8 +111,8 @@ class CallsThroughCluster(Calls):
 
 
 def _is_for_the_cluster(operation: str, parameters: Mapping[str, Any]) -> bool:
-    """Tell whether the cluster has something to add: it passes consistent reads on, and would keep an index's answers
-    for longer than the index is behind."""
+    """Return whether the cluster is of use: it only passes consistent reads on, and would cache the results of the
+    index for longer than the index lags behind the table."""
     if operation in READS and "IndexName" not in parameters:
         asked = parameters.get("RequestItems", {"": parameters}).values()
         return not any(one.get("ConsistentRead", False) for one in asked)
@@ -129,5 +129,5 @@ def _consistent(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _cost(answer: Mapping[str, Any]) -> float:
-    told = answer.get("ConsumedCapacity") or []
-    return sum(float(one.get("CapacityUnits", 0)) for one in (told if isinstance(told, list) else [told]))
+    consumed = answer.get("ConsumedCapacity") or []
+    return sum(float(one.get("CapacityUnits", 0)) for one in (consumed if isinstance(consumed, list) else [consumed]))

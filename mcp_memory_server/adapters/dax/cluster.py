@@ -1,4 +1,4 @@
-"""A DAX cluster: the real client, opened when first used, asked from threads of its own."""
+"""A DAX cluster: Amazon's blocking client, opened when first used and called from threads of its own."""
 
 import asyncio
 import logging
@@ -28,20 +28,20 @@ logger = logging.getLogger(__name__)
 READS = frozenset({"get_item", "batch_get_item", "query"})
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+")
-# What is left of the deadline is for the table, which is asked when the cluster is silent.
+# The rest of the deadline is for DynamoDB, which is asked when the cluster does not answer.
 _CONNECT_SHARE = 10
 _READ_SHARE = 5
 _WAIT_SHARE = 4
 
 _NO_ANSWER = frozenset({"ConnectionException", "DaxServiceError", "InternalServerErrorException"})
-"""What the cluster says of itself. Every other code is DynamoDB's, passed on."""
+"""Error codes of the cluster itself. Every other code comes from DynamoDB."""
 
 _BEFORE_IT_IS_SENT = frozenset({"NoRouteException", "ValidationException"})
-"""What the client says before it sends anything: nobody is there, or nobody with a certificate that is trusted."""
+"""Error codes that the client raises before it sends anything: no node is reachable or trusted."""
 
 
 class ClusterFailedError(Exception):
-    """The cluster did not answer, or was not asked because it has not answered lately. The table has the truth."""
+    """The cluster did not answer, or was not asked because its health gate is shut. DynamoDB can be asked instead."""
 
     def __init__(self, reason: str, *, may_have_happened: bool, was_asked: bool = True) -> None:
         super().__init__(reason)
@@ -62,30 +62,30 @@ class ClusterAddress:
         except ValueError:
             fits = False
         if not fits or "@" in self.url:
-            raise ConfigurationError("a cluster is written dax://host:8111, or daxs://host:9111 for one with TLS")
+            raise ConfigurationError("a cluster address is dax://host:8111, or daxs://host:9111 for one with TLS")
 
 
 def cluster_connector(address: ClusterAddress, region: str | None, deadline: timedelta) -> Callable[[], Any]:
-    """Return what makes the client. It connects at once and raises when nobody is there: call it in a thread."""
+    """Return a function that makes the client. It connects, and raises if no node answers: call it in a thread."""
     config = Config(
         connect_timeout=deadline.total_seconds() / _CONNECT_SHARE,
         read_timeout=deadline.total_seconds() / _READ_SHARE,
-        # It would send a write again whose condition failed, and a read to a node that is silent.
+        # The client would repeat a write whose condition failed, and a read on a node that hangs.
         retries={"max_attempts": 0},
     )
 
     def connect() -> Any:
         session = botocore.session.Session()
-        known = region or session.get_config_variable("region")
-        if known is None:
+        chosen = region or session.get_config_variable("region")
+        if chosen is None:
             raise NoRegionError
-        return AmazonDaxClient(session, region_name=known, endpoint_url=address.url, config=config)
+        return AmazonDaxClient(session, region_name=chosen, endpoint_url=address.url, config=config)
 
     return connect
 
 
 class Cluster:
-    """Asks the cluster, unless it has not answered lately; for reads and for writes that is known apart."""
+    """Asks the cluster, unless its health gate is shut. Reads and writes have a gate each."""
 
     def __init__(self, connect: Callable[[], Any], *, deadline: timedelta) -> None:
         self._client = SharedClient(connect, at_once=MAX_REQUESTS_AT_ONCE, name="dax")
@@ -94,44 +94,44 @@ class Cluster:
         self._reads, self._writes = HealthGate(), HealthGate()
 
     async def ask(self, operation: str, parameters: Mapping[str, Any], within: float) -> dict[str, Any]:
-        """Return the cluster's answer. An error of DynamoDB's, passed on by the cluster, is an answer too.
+        """Return the cluster's answer. An error of DynamoDB that the cluster passes on is an answer too.
 
         Raises:
             ClusterFailedError: There was none in time.
         """
         gate = self._reads if operation in READS else self._writes
         if not gate.may_try():
-            raise ClusterFailedError("it is avoided", may_have_happened=False, was_asked=False)
-        given_up = Event()
+            raise ClusterFailedError("the cluster is avoided", may_have_happened=False, was_asked=False)
+        abandoned = Event()
 
         def request(client: Any) -> dict[str, Any]:
-            if given_up.is_set():  # it waited for a connection for longer than its caller did
+            if abandoned.is_set():  # its caller stopped waiting before a connection was free
                 raise TimeoutError
             return getattr(client, operation)(**parameters)
 
         try:
             async with asyncio.timeout(min(within, self._wait)):
                 answer = await asyncio.wrap_future(self._client.submit(request))
-        except ArithmeticError as error:  # the client's numbers are those of DynamoDB: it has no others
-            raise InvalidRequestError("DynamoDB has no number like one of these; it has 38 digits") from error
-        except Exception as error:  # the client lets out whatever happens inside it when a connection breaks
+        except ArithmeticError as error:  # raised by the client for a number that DynamoDB cannot store
+            raise InvalidRequestError("a number has more than the 38 digits that DynamoDB stores") from error
+        except Exception as error:  # the client raises anything when a connection breaks
             if is_answer(error):
                 self._answered(gate)
                 raise
             self._failed(gate, error)
             raise ClusterFailedError(code_of(error), may_have_happened=not _never_sent(error)) from error
         finally:
-            given_up.set()
+            abandoned.set()
         self._answered(gate)
         return answer
 
     def in_background(self, work: Callable[[Any], None]) -> None:
-        """Do the work with the client, in a thread, after what is waiting. It must not raise."""
-        with suppress(RuntimeError):  # it was closed, and there is nothing left to do it for
+        """Run the work with the client in a thread, after the calls that wait already. It must not raise."""
+        with suppress(RuntimeError):  # closed: no one needs the work any more
             self._client.submit(work)
 
     async def close(self) -> None:
-        """Let running requests end and close the client. What hangs is left behind."""
+        """Close the client after the running requests, without waiting for one that hangs."""
         await self._client.close(self._wait)
 
     def _answered(self, gate: HealthGate) -> None:
@@ -144,10 +144,10 @@ class Cluster:
 
 
 async def check_cluster(url: str, *, region: str | None, deadline: timedelta) -> None:
-    """Connect to the cluster, and leave it again.
+    """Connect to the cluster and disconnect.
 
     Raises:
-        TableUnavailableError: It cannot be used. Memory works without it, only slower.
+        TableUnavailableError: It does not answer. Memory works without it, only slower.
     """
     client = SharedClient(cluster_connector(ClusterAddress(url), region, deadline), at_once=1, name="dax")
     try:
@@ -160,7 +160,7 @@ async def check_cluster(url: str, *, region: str | None, deadline: timedelta) ->
 
 
 def is_answer(error: Exception) -> bool:
-    """Tell whether the cluster answered with this error. One that the client came to by itself is no answer."""
+    """Return whether this error is an answer of the cluster, not one that the client raised by itself."""
     return isinstance(error, ClientError) and not isinstance(error, DaxClientError) and code_of(error) not in _NO_ANSWER
 
 

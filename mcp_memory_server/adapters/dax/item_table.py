@@ -1,4 +1,18 @@
-"""The item table through a DAX cluster."""
+"""The item table through a DAX cluster, which keeps an item cache in front of DynamoDB.
+
+A read is *fresh* when it includes every write that was acknowledged to this process.
+
+1. Writes go through the cluster, which writes to DynamoDB and then updates its item cache. A write past the cluster
+   would leave that cache stale until the item's TTL ends.
+2. Strongly consistent reads and queries of the index go to DynamoDB directly (calls.py).
+3. Each node caches by itself and may serve a replaced item for the item TTL and NODE_LAG more. A cached read is
+   compared with the last write of this process, and read again from DynamoDB if it is older (own_writes.py).
+4. If the cluster does not answer, DynamoDB is asked within the same deadline, with consistent reads. The keys of such
+   writes are remembered first, and refreshed through the cluster when it answers again (stale_keys.py).
+5. A node that hangs may carry out a write long after DynamoDB was asked instead. An update therefore names the highest
+   version up to which the item still remembers the operation, so that the late repetition is refused.
+6. A cluster that fails repeatedly is not asked for a while (health_gate.py).
+"""
 
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,10 +32,10 @@ from mcp_memory_server.domain.kernel.items import Delete, Item, Key, Put, Update
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 
 ITEM_TTL = timedelta(minutes=5)
-"""For how long a cluster keeps an item unless its parameter group says otherwise."""
+"""How long a cluster keeps an item unless its parameter group says otherwise."""
 
-MOMENT = timedelta(seconds=10)
-"""For how much longer than that a node may have an item that another one replaced."""
+NODE_LAG = timedelta(seconds=10)
+"""How much longer than that a node may serve an item that was replaced through another node."""
 
 
 def open_dax(
@@ -44,11 +58,11 @@ def open_dax(
     asked = Cluster(cluster_connector(ClusterAddress(cluster), region, deadline), deadline=deadline)
     connect = connector(address, deadline)
     calls = CallsThroughCluster(address, connect, asked, deadline=deadline, metrics=metrics or NoMetrics())
-    return DaxItemTable(calls, OwnWrites((item_ttl + MOMENT).total_seconds()), now=now)
+    return DaxItemTable(calls, OwnWrites((item_ttl + NODE_LAG).total_seconds()), now=now)
 
 
 class DaxItemTable(DynamoDbItemTable):
-    """Answers the item table's port. Writes pass through the cluster; reads that must be fresh go around it."""
+    """Answers the item table's port. Writes go through the cluster, reads go to DynamoDB."""
 
     def __init__(
         self, calls: CallsThroughCluster, own_writes: OwnWrites, *, now: Callable[[], datetime] = utc_now
@@ -60,8 +74,8 @@ class DaxItemTable(DynamoDbItemTable):
     def cached_reads(self) -> "CachedItemTable":
         """Return the same table, whose ``get`` and ``get_many`` may be answered by the cluster's item cache.
 
-        They have every write that this process was told is made, and those of other processes a moment later. So it
-        is for reads on which nothing depends between processes. Close the table, not this.
+        Its reads are fresh for this process; writes of other processes appear with a delay. Use it where no decision
+        between processes depends on the read. Close the table, not this.
         """
         return CachedItemTable(self._through_cluster, self._own_writes, now=self._now)
 
@@ -78,8 +92,7 @@ class DaxItemTable(DynamoDbItemTable):
             return await super().update(write, operation_id=operation)
 
     async def _highest_version(self, write: Update, deadline: Deadline, attempt: int) -> int | None:
-        # A node that hangs carries out what it was sent when it comes back, long after the table was asked instead. Up
-        # to here the item still knows the operation, and it is refused; beyond, it would be applied twice.
+        # Rule 5: beyond this version the item has forgotten the operation, and it would be applied twice.
         if write.expected_version is not None:
             return None
         row = await read_row(self._calls, write.key, deadline, may_be_stale=attempt == 0)
@@ -104,15 +117,15 @@ class DaxItemTable(DynamoDbItemTable):
 
 
 class CachedItemTable(DaxItemTable):
-    """The same table, whose point reads come from the cluster's item cache where that is as new as the own writes."""
+    """The same table, whose point reads come from the item cache unless that is older than an own write (rule 3)."""
 
     async def get(self, key: Key, *, may_be_stale: bool = False) -> Item | None:
         """See the port."""
-        newest, deadline = self._own_writes.newest(key), self._calls.start()
+        last_write, deadline = self._own_writes.last_write(key), self._calls.start()
         row = await read_row(self._calls, key, deadline, may_be_stale=True)
-        if not may_be_stale and newest is not None and not newest.is_in(row):
+        if not may_be_stale and last_write is not None and not last_write.is_included_in(row):
             row = await read_row(self._calls, key, deadline)
-            self._own_writes.read(key, row, instead_of=newest)
+            self._own_writes.confirm(key, row, instead_of=last_write)
         return row.item() if row is not None and row.is_live(self._now()) else None
 
     async def get_many(
@@ -121,19 +134,19 @@ class CachedItemTable(DaxItemTable):
         """See the port. The cache holds whole items, so whole ones are asked for."""
         rows: dict[Key, Row] = {}
         for some in batches(keys, MAX_KEYS_PER_READ):
-            rows |= await self._near_rows(some, may_be_stale=may_be_stale)
+            rows |= await self._cached_rows(some, may_be_stale=may_be_stale)
         now = self._now()
         return {key: _with_only(attributes, row.item()) for key, row in rows.items() if row.is_live(now)}
 
-    async def _near_rows(self, keys: Collection[Key], *, may_be_stale: bool) -> dict[Key, Row]:
-        newest = {} if may_be_stale else {key: seen for key in keys if (seen := self._own_writes.newest(key))}
+    async def _cached_rows(self, keys: Collection[Key], *, may_be_stale: bool) -> dict[Key, Row]:
+        last_writes = {} if may_be_stale else {key: last for key in keys if (last := self._own_writes.last_write(key))}
         deadline = self._calls.start()
         rows = await read_rows(self._calls, keys, deadline, may_be_stale=True)
-        behind = [key for key, seen in newest.items() if not seen.is_in(rows.get(key))]
-        if behind:
-            found = await read_rows(self._calls, behind, deadline)
-            for key in behind:
-                self._own_writes.read(key, found.get(key), instead_of=newest[key])
+        stale = [key for key, last in last_writes.items() if not last.is_included_in(rows.get(key))]
+        if stale:
+            found = await read_rows(self._calls, stale, deadline)
+            for key in stale:
+                self._own_writes.confirm(key, found.get(key), instead_of=last_writes[key])
                 rows.pop(key, None)
             rows |= found
         return rows

@@ -1,4 +1,14 @@
-"""What this process wrote lately, so that an older copy of it is recognised."""
+"""The last write of this process to each item, so that an older cached item is recognised and not served.
+
+1. A write is recorded when DynamoDB or the cluster has acknowledged it, before the caller learns of it.
+2. A write that was certainly refused (a conflict, an invalid request) leaves no record.
+3. A write whose outcome is unknown, or that overlapped with another one to the same item, is recorded as uncertain: no
+   cached item is served until a consistent read has shown what the table has.
+4. A record is kept for as long as any node may serve what was there before.
+5. Beyond MOST_KEYS the oldest record is dropped, and every cached item is treated as stale until it would have expired.
+
+Versions cannot be compared instead: an item that was deleted and written anew starts again with version 1.
+"""
 
 import time
 from collections import Counter, OrderedDict
@@ -15,16 +25,16 @@ MOST_KEYS = 100_000
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The newest that is known of an item: the operation that wrote it, or that it is gone; or, unsure, neither."""
+class LastWrite:
+    """The newest state that is known of an item: written by ``operation``, or deleted (None), or uncertain."""
 
     operation: str | None
     until: float
-    is_sure: bool = True
+    is_certain: bool = True
 
-    def is_in(self, row: Row | None) -> bool:
-        """Tell whether a copy is as new as that: the operation is among the last ones of the row."""
-        if not self.is_sure:
+    def is_included_in(self, row: Row | None) -> bool:
+        """Return whether the row includes this write: its operation is among the last ones of the row."""
+        if not self.is_certain:
             return False
         if self.operation is None:
             return row is None
@@ -32,82 +42,78 @@ class Seen:
 
 
 class OwnWrites:
-    """Remembers the last write to each item for as long as a cache may keep what was there before.
-
-    Versions alone would not do: an item that was removed and made anew begins again with version 1.
-    Any thread may use it.
-    """
+    """The last write to each item, kept for ``seconds``. Any thread may use it."""
 
     def __init__(self, seconds: float, *, most: int = MOST_KEYS, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._most = most
         self._clock = clock
         self._lock = Lock()
-        self._seen: OrderedDict[Key, Seen] = OrderedDict()
+        self._last: OrderedDict[Key, LastWrite] = OrderedDict()
         self._running: Counter[Key] = Counter()
-        self._mixed: set[Key] = set()
-        self._nothing_before = 0.0
+        self._overlapping: set[Key] = set()
+        self._all_stale_until = 0.0
 
     @contextmanager
     def writing(self, operations: Mapping[Key, str | None]) -> Generator[None]:
-        """Note the writes that are made in the block, None for a removal, before anybody is told of them."""
+        """Record the writes of the block by their operation ids, None for a deletion (rules 1 to 3)."""
         self._begin(operations)
-        made = unsure = False
+        made = uncertain = False
         try:
             yield
             made = True
         except (ConflictError, InvalidRequestError):  # nothing was written
             raise
         except BaseException:
-            unsure = True
+            uncertain = True
             raise
         finally:
-            self._end(operations, made=made, unsure=unsure)
+            self._end(operations, made=made, uncertain=uncertain)
 
-    def newest(self, key: Key) -> Seen | None:
-        """Return what a copy of the item has to be as new as; None if any copy will do."""
+    def last_write(self, key: Key) -> LastWrite | None:
+        """Return the write that a cached item must include; None if any cached item will do."""
         with self._lock:
-            now, seen = self._clock(), self._seen.get(key)
-            if seen is not None and now < seen.until:
-                return seen
-            return Seen(None, self._nothing_before, is_sure=False) if now < self._nothing_before else None
+            now, last = self._clock(), self._last.get(key)
+            if last is not None and now < last.until:
+                return last
+            return LastWrite(None, self._all_stale_until, is_certain=False) if now < self._all_stale_until else None
 
-    def read(self, key: Key, row: Row | None, *, instead_of: Seen) -> None:
-        """Note what the table itself has, unless something was written meanwhile."""
+    def confirm(self, key: Key, row: Row | None, *, instead_of: LastWrite) -> None:
+        """Record what a consistent read found, unless the item was written meanwhile."""
         operation = None if row is None else row.operations[0]
         with self._lock:
-            if self._seen.get(key) is instead_of and not self._running[key]:
-                is_sure = row is None or operation is not None
-                self._seen[key] = Seen(operation, instead_of.until, is_sure)
+            if self._last.get(key) is instead_of and not self._running[key]:
+                is_certain = row is None or operation is not None
+                self._last[key] = LastWrite(operation, instead_of.until, is_certain)
 
     def _begin(self, operations: Mapping[Key, str | None]) -> None:
         with self._lock:
             for key in operations:
                 self._running[key] += 1
-                if self._running[key] > 1:  # nobody knows in which order the table makes them
-                    self._mixed.add(key)
+                if self._running[key] > 1:  # their order in the table is unknown
+                    self._overlapping.add(key)
 
-    def _end(self, operations: Mapping[Key, str | None], *, made: bool, unsure: bool) -> None:
+    def _end(self, operations: Mapping[Key, str | None], *, made: bool, uncertain: bool) -> None:
         with self._lock:
             until = self._clock() + self._seconds
             for key, operation in operations.items():
-                is_sure = made and key not in self._mixed
-                if made or unsure:
-                    self._seen[key] = Seen(operation if is_sure else None, until, is_sure)
-                    self._seen.move_to_end(key)
+                is_certain = made and key not in self._overlapping
+                if made or uncertain:
+                    self._last[key] = LastWrite(operation if is_certain else None, until, is_certain)
+                    self._last.move_to_end(key)
                 self._running[key] -= 1
                 if not self._running[key]:
                     del self._running[key]
-                    self._mixed.discard(key)
-            self._forget_some()
+                    self._overlapping.discard(key)
+            self._drop_old()
 
-    def _forget_some(self) -> None:
+    def _drop_old(self) -> None:
         now = self._clock()
-        while self._seen:
-            key, oldest = next(iter(self._seen.items()))
-            if now < oldest.until and len(self._seen) <= self._most:
+        while self._last:
+            key, oldest = next(iter(self._last.items()))
+            if now < oldest.until and len(self._last) <= self._most:
                 break
-            del self._seen[key]
-            # What is forgotten too early makes every copy doubtful until it would have been forgotten anyway.
+            del self._last[key]
+            # Rule 5: this one was dropped before it expired.
             if now < oldest.until:
-                self._nothing_before = max(self._nothing_before, oldest.until)
+                self._all_stale_until = max(self._all_stale_until, oldest.until)

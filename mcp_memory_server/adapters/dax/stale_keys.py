@@ -1,4 +1,14 @@
-"""Items that were written past the cluster, whose item cache does not know of it, and how it is told."""
+"""Keys that were written past the cluster, so that its item cache is stale, and how it is refreshed.
+
+1. A key is added before its write is sent to DynamoDB: the write may happen although its reply is lost.
+2. Keys are refreshed, oldest first, by one background task, which starts when the cluster has answered a request.
+3. A refresh changes nothing: it rewrites an item that exists with its own version, or deletes one that is absent. Both
+   make the cluster drop its cached item.
+4. A key stays until the cluster has answered its refresh, with whatever result. If the cluster fails, the key is put
+   back and the task ends; the next answer starts it again.
+5. At most MOST_KEYS are remembered. Keys beyond that, and those left when the process ends, stay stale for as long as
+   the cluster keeps an item (its item TTL). Readers of this process are still right: see own_writes.py.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
@@ -10,7 +20,7 @@ from mcp_memory_server.adapters.dynamodb.expressions import key_attributes
 from mcp_memory_server.domain.kernel.items import Key
 
 MOST_KEYS = 10_000
-"""Of more than these the oldest are left to grow old in the cache."""
+"""Beyond this the oldest are dropped (rule 5)."""
 
 _WRITES = {"put_item": "Item", "update_item": "Key", "delete_item": "Key"}
 
@@ -30,7 +40,7 @@ def written_keys(operation: str, parameters: Mapping[str, Any]) -> list[Key]:
 
 
 class StaleKeys:
-    """Remembers the keys, and refreshes them through the cluster once it is back. Any thread may use it."""
+    """The keys to refresh through the cluster. Any thread may use it."""
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -42,7 +52,7 @@ class StaleKeys:
         return len(self._keys)
 
     def add(self, keys: Iterable[Key]) -> None:
-        """Remember that these were, or may have been, written past the cluster."""
+        """Add keys that will be, or may have been, written past the cluster."""
         with self._lock:
             for key in keys:
                 self._keys.pop(key, None)
@@ -51,7 +61,7 @@ class StaleKeys:
                 del self._keys[key]
 
     def refresh(self, in_background: Callable[[Callable[[Any], None]], None]) -> None:
-        """Let the cluster write them again as they are, which refreshes its item cache. One at a time does so."""
+        """Start refreshing them, unless there is nothing to refresh or a task is at it already."""
         with self._lock:
             if not self._keys or self._refreshing:
                 return
@@ -59,7 +69,7 @@ class StaleKeys:
         in_background(self._refresh_all)
 
     def stop(self) -> None:
-        """Forget what was not refreshed, so that nobody waits for it: it grows old in the cache."""
+        """Drop the keys that are left, so that closing does not wait for them (rule 5)."""
         with self._lock:
             self._keys.clear()
 
@@ -81,7 +91,7 @@ class StaleKeys:
     def _refresh_one(self, client: Any, key: Key) -> None:
         request = {"TableName": self._table, "Key": key_attributes(key)}
         try:
-            # Neither can change or remove anything: the one writes what is there, the other removes what is not.
+            # Neither changes anything (rule 3): the one rewrites an existing item, the other deletes an absent one.
             try:
                 there = "attribute_exists(pk)"
                 client.update_item(**request, UpdateExpression="SET version = version", ConditionExpression=there)

@@ -1,1 +1,1 @@
-"""The item table on DynamoDB, or on anything that answers like its client."""
+"""The item table on DynamoDB, or on any service with the same interface."""

@@ -1,4 +1,4 @@
-"""Which table is meant, and how to reach it."""
+"""The address of a table, and how to connect to it."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 @dataclass(frozen=True)
 class TableAddress:
-    """A table's name, its region (None: the one that AWS's own settings name), and an endpoint other than AWS's."""
+    """A table's name, its region (None: the one of the AWS configuration), and an endpoint other than AWS's."""
 
     name: str
     region: str | None = None
@@ -34,6 +34,6 @@ class TableAddress:
 
 
 def connector(address: TableAddress, deadline: timedelta) -> Callable[[], Any]:
-    """Return what makes the client. It takes a tenth of a second and reads files: call it in a thread."""
+    """Return a function that makes the client, which takes a tenth of a second and reads files: call it in a thread."""
     service = Service("dynamodb", address.region, address.endpoint, deadline, MAX_REQUESTS_AT_ONCE, read_share=3)
     return aws_connector(service)

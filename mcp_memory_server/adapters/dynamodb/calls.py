@@ -1,4 +1,4 @@
-"""Requests to DynamoDB: sent from threads, repeated while there is hope and time, their errors turned into ours."""
+"""Requests to DynamoDB: sent from threads, retried until their deadline; their errors become ours."""
 
 import asyncio
 import itertools
@@ -29,7 +29,7 @@ _LONGEST_PAUSE = 1.0
 
 @dataclass(frozen=True)
 class Deadline:
-    """The moment, on the monotonic clock, when a call must have answered."""
+    """The time on the monotonic clock by which a call must have ended."""
 
     moment: float
 
@@ -39,21 +39,21 @@ class Deadline:
 
 
 class RefusedError(Exception):
-    """An answer that the caller of the request asked to see: a failed condition, or a code that it named."""
+    """A refusal that the sender of the request handles itself: a failed condition, or one of the codes it named."""
 
     def __init__(self, code: str, reasons: tuple[str, ...], *, after_lost_reply: bool) -> None:
         super().__init__(code)
         self.code = code
         self.reasons = reasons
         self.after_lost_reply = after_lost_reply
-        """An earlier attempt of the same request got no answer, and may have been carried out."""
+        """Whether an earlier attempt of the same request got no reply and may have been carried out."""
 
 
 Attempt = Callable[[str, Mapping[str, Any], Deadline], Awaitable[dict[str, Any]]]
 
 
 class Calls:
-    """A client of one table. It is made when first used; what is open is closed by ``close``."""
+    """A client of one table. It is opened by the first request and closed by ``close``."""
 
     def __init__(
         self,
@@ -75,19 +75,19 @@ class Calls:
     async def send(
         self, operation: str, parameters: Mapping[str, Any], deadline: Deadline, *, shown: tuple[str, ...] = ()
     ) -> dict[str, Any]:
-        """Return DynamoDB's answer, repeating the request while it may still succeed in time.
+        """Send the request, retry it while it may still succeed in time, and return the reply.
 
         Raises:
-            RefusedError: A condition of the request failed, or the answer is one of the codes in ``shown``.
-            MemoryServerError: Anything else that will not pass, or did not pass in time.
+            RefusedError: A condition of the request failed, or the reply has one of the codes in ``shown``.
+            MemoryServerError: Another permanent error, or no success in time.
         """
         return await self._repeat(self._attempt, operation, parameters, deadline, shown)
 
     async def pause(self, attempt: int, deadline: Deadline, because: Exception | None = None) -> None:
-        """Wait before the next attempt, longer each time and never exactly as long as others wait.
+        """Wait before the next attempt: exponential backoff with jitter.
 
         Raises:
-            TableUnavailableError: There would be no time left afterwards. It says so if the table was asked too often.
+            TableUnavailableError: No time would be left for it. TableThrottledError if the table throttled the request.
         """
         seconds = self._jitter() * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(attempt, 10))
         if deadline.remaining() <= seconds:
@@ -95,7 +95,7 @@ class Calls:
         await asyncio.sleep(seconds)
 
     async def close(self) -> None:
-        """Let running requests end and close the client. What hangs longer than a call may take is left behind."""
+        """Close the client after the running requests, without waiting for one that hangs."""
         await self._client.close(self._deadline)
 
     async def _repeat(
@@ -120,7 +120,7 @@ class Calls:
         raise AssertionError("unreachable")
 
     async def _attempt(self, operation: str, parameters: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
-        # The socket has its own timeouts, but looking up a name or a credential has none.
+        # The socket has timeouts of its own; looking up a host name or credentials has none.
         try:
             async with asyncio.timeout(max(0, deadline.remaining())):
                 return await asyncio.wrap_future(self._submit(operation, parameters))

@@ -36,7 +36,7 @@ _LIVE = "(attribute_not_exists(expires_at) OR expires_at > :now)"
 _AT_MOST = "(attribute_not_exists(version) OR version <= :most)"
 _NOT_REPEATED = f"NOT ({' OR '.join(f'{name} = :op' for name in OPERATIONS)})"
 _NEXT_VERSION = "version = if_not_exists(version, :zero) + :one"
-# On the right of a SET stands what was there before it, so the ids move by one place each.
+# The right side of a SET reads the values before the update, so each id moves by one place.
 _SHIFTED_OPERATIONS = (
     "op3 = if_not_exists(op2, :none), op2 = if_not_exists(op1, :none), op1 = if_not_exists(op, :none), op = :op"
 )
@@ -44,7 +44,7 @@ _SHIFTED_OPERATIONS = (
 
 @dataclass(frozen=True)
 class SortKeys:
-    """The part of a partition that a query asks for: by prefix, or between two ends that are included."""
+    """The sort keys that a query asks for: those with a prefix, or those between two inclusive bounds."""
 
     prefix: str = ""
     between: tuple[str, str] | None = None
@@ -54,11 +54,11 @@ class SortKeys:
         return first <= sk <= last and sk.startswith(self.prefix)
 
     def is_empty(self) -> bool:
-        """Tell whether no key can be in it, which DynamoDB would refuse."""
+        """Return whether no key can lie in it; DynamoDB rejects such a query."""
         return self.between is not None and (self.between[0] > self.between[1] or not self.between[1])
 
     def is_before(self, sk: str) -> bool:
-        """Tell whether a key outside of it sorts after all of it."""
+        """Return whether the key sorts after the whole range."""
         return sk > (self.between[1] if self.between else self.prefix)
 
 
@@ -76,17 +76,17 @@ def put_parts(write: Put, expected_version: int, operation: str, now: datetime) 
 
 
 def fresh_parts(write: Update, operation: str, now: datetime) -> Parameters:
-    """Return the write of what the update makes out of nothing, where an item is absent or has expired."""
+    """Return the write of the item that the update creates where it is absent or has expired."""
     return put_parts(Put(write.key, fresh_body(write), expires_at=write.expires_at), 0, operation, now)
 
 
 def fresh_body(write: Update) -> dict[str, Any]:
-    """Return what the update makes out of nothing."""
+    """Return the body that the update creates where there is no item."""
     return checked_body(write.key, {**write.set, **write.add, **after_push({}, write.push)})
 
 
 def update_parts(write: Update, operation: str, now: datetime, *, at_most: int | None = None) -> Parameters:
-    """Return the change of a live or missing item, refused when it has happened before.
+    """Return the update of a live or absent item, which DynamoDB refuses if it has happened before.
 
     With ``at_most`` it is also refused where the item has a higher version by now.
     """
@@ -124,13 +124,13 @@ def update_parts(write: Update, operation: str, now: datetime, *, at_most: int |
 
 
 def _moved(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return from where to where values move to make room for one that is pushed."""
+    """Return how the values of a list move to make room for a new first one."""
     places = range(1, PUSHED_KEPT)
     return [(pushed_name(name, place - 1), pushed_name(name, place)) for name in names for place in places]
 
 
 def delete_parts(write: Delete, now: datetime) -> Parameters:
-    """Return the removal of an item, whatever is there or only the expected version."""
+    """Return the deletion of an item, of any version or of the expected one only."""
     key = {"Key": key_attributes(write.key)}
     if write.expected_version is None:
         return key
@@ -144,7 +144,7 @@ def delete_parts(write: Delete, now: datetime) -> Parameters:
 
 
 def delete_row_parts(row: Row) -> Parameters:
-    """Return the removal of exactly this row: not of a later one, even if that has the same version."""
+    """Return the deletion of exactly this row: not of a later one, even with the same version."""
     values: Values = {":version": to_attribute(row.version)}
     condition = "version = :version"
     if row.operations[0] is not None:
@@ -161,7 +161,7 @@ def query_parts(pk: str, keys: SortKeys, attributes: Collection[str] | None) -> 
     """Return a query for this part of a partition.
 
     Raises:
-        InvalidRequestError: The keys are not such that an item could have them.
+        InvalidRequestError: No item can have such keys.
     """
     first, last = keys.between or (keys.prefix, "")
     for sk in (first, last):
@@ -191,7 +191,7 @@ def find_parts(index_pk: str, prefix: str, after: IndexPlace | None) -> Paramete
 
 
 def check_query(limit: int | None, keys: SortKeys) -> None:
-    """Refuse a query that no engine could answer."""
+    """Raise for a query that no engine can answer."""
     if limit is not None and limit < 1:
         raise InvalidRequestError(f"limit must be at least 1, got {limit}")
     if keys.prefix and keys.between:
@@ -235,7 +235,7 @@ def _moment(now: datetime) -> Values:
 
 
 def projection(attributes: Collection[str] | None) -> Parameters:
-    """Return what limits bodies to these attributes, beside what is always read; nothing where they are read whole."""
+    """Return the projection to these attributes and those that are always read; nothing for whole items."""
     if attributes is None:
         return {}
     wanted = [name for name in dict.fromkeys(attributes) if name not in RESERVED_ATTRIBUTES]

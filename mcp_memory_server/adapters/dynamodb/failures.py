@@ -1,4 +1,4 @@
-"""What DynamoDB's errors mean here: which may pass, and what the others are called in this package."""
+"""Maps errors of DynamoDB: which are worth a retry, and which error of this package stands for the others."""
 
 from botocore.exceptions import (
     ClientError,
@@ -52,12 +52,12 @@ def reasons_of(error: Exception) -> tuple[str, ...]:
 
 
 def is_failed_condition(error: Exception) -> bool:
-    """Tell whether the table was not as the request expected."""
+    """Return whether the condition of the request failed."""
     return code_of(error) == f"{_CONDITION_FAILED}Exception" or _CONDITION_FAILED in reasons_of(error)
 
 
 def may_pass(error: Exception) -> bool:
-    """Tell whether the same request may succeed a moment later."""
+    """Return whether the same request may succeed a moment later."""
     if not isinstance(error, ClientError):
         return isinstance(error, HTTPClientError | ConnectionError | IncompleteReadError | ResponseParserError)
     refused = {reason for reason in reasons_of(error) if reason != "None"}
@@ -67,19 +67,19 @@ def may_pass(error: Exception) -> bool:
 
 
 def is_too_much(error: Exception) -> bool:
-    """Tell whether the request was refused because there are too many of them."""
+    """Return whether the request was throttled."""
     return bool(_TOO_MUCH & {code_of(error), *reasons_of(error)})
 
 
 def may_have_happened(error: Exception) -> bool:
-    """Tell whether the request may have been carried out although its answer is this error."""
+    """Return whether the request may have been carried out despite this error."""
     if isinstance(error, ClientError):
         return code_of(error) not in _THROTTLED and not reasons_of(error)
     return not isinstance(error, EndpointConnectionError | ConnectTimeoutError)
 
 
 def translated(error: Exception, address: TableAddress) -> MemoryServerError:
-    """Return our error for one that will not pass. Its message holds nothing that was stored, and no secret."""
+    """Return our error for a permanent one. Its message holds no stored data and no secret."""
     code = code_of(error)
     if code == "ResourceNotFoundException":
         return ConfigurationError(f"{address} does not exist; create it with: mcp-memory-server tables create")
@@ -91,21 +91,21 @@ def _about_the_request(error: Exception) -> MemoryServerError | None:
     codes = {code_of(error), *reasons_of(error)}
     text = " ".join([str(error), *(reason.get("Message", "") for reason in _reasons(error))]).lower()
     if codes & _TOO_LARGE or ("size" in text and "exceeded" in text):
-        return TooLargeError(
-            "DynamoDB says that an item or the whole request is over its limit; store less, or split it"
-        )
+        return TooLargeError("an item or the whole request is larger than DynamoDB allows; store less, or split it")
     if "incorrect data type" in text:
-        return InvalidRequestError("an attribute to be raised does not hold a number; set it instead")
+        return InvalidRequestError("an attribute to add to does not hold a number; set it instead")
     if codes & {"ValidationException", "ValidationError", "SerializationException", "ParamValidationError"}:
-        return InvalidRequestError("DynamoDB says that the request is not valid; the cause of this error has its words")
+        return InvalidRequestError("DynamoDB rejected the request as invalid; the cause of this error has its message")
     return None
 
 
 def _reasons(error: Exception) -> list[dict[str, str]]:
-    # DAX's client has them beside the answer, in one row: a code, a message and an item for each write.
+    # The client of DAX puts them in one flat list: a code, a message and an item for each write.
     row = getattr(error, "cancellation_reasons", None) or []
-    told = [{"Code": code or "None", "Message": words or ""} for code, words in zip(row[::3], row[1::3], strict=True)]
-    return told or answer_of(error).get("CancellationReasons", [])
+    reasons = [
+        {"Code": code or "None", "Message": words or ""} for code, words in zip(row[::3], row[1::3], strict=True)
+    ]
+    return reasons or answer_of(error).get("CancellationReasons", [])
 
 
 def _status(error: Exception) -> int:

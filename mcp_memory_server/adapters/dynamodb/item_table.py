@@ -66,9 +66,9 @@ def open_dynamodb(
 class DynamoDbItemTable:
     """Answers the item table's port on DynamoDB. Each call has one deadline; a bulk call has one for each request.
 
-    A lost reply is resolved by the operation id that lies with the row. One case cannot be told apart: an update
-    without an expected version is applied again if its reply was lost and someone put the whole item anew
-    before it was repeated, because a put forgets the ids of earlier updates.
+    A lost reply is resolved by the operation ids in the row. One case stays open: an update without an expected
+    version is applied twice if its reply was lost and another process replaced the whole item before the retry,
+    because a put drops the ids of earlier updates.
     """
 
     def __init__(self, calls: Calls, *, now: Callable[[], datetime] = utc_now) -> None:
@@ -162,7 +162,7 @@ class DynamoDbItemTable:
         raise AssertionError("unreachable")
 
     async def delete(self, key: Key, *, expected_version: int | None = None) -> bool:
-        """See the port. It reads first, so that a repeated request cannot remove what was written since."""
+        """See the port. It reads first, so that a retry cannot delete an item that was written since."""
         deadline = self._calls.start()
         unsure: Row | None = None
         for attempt in itertools.count():
@@ -184,7 +184,7 @@ class DynamoDbItemTable:
         raise AssertionError("unreachable")
 
     async def write(self, writes: Sequence[Write], *, operation_id: str | None = None) -> None:
-        """See the port. One id names one set of writes: if any of their rows knows it, all of them were made."""
+        """See the port. One id names one set of writes: if one of their rows has it, all of them happened."""
         check_operation_id(operation_id)
         writes = checked_writes(writes)
         operation, deadline = operation_id or uuid.uuid4().hex, self._calls.start()
@@ -220,14 +220,14 @@ class DynamoDbItemTable:
                 await self._calls.pause(attempt, deadline)
 
     async def scrub(self) -> None:
-        """Do nothing: DynamoDB cannot be told to. Point-in-time backups keep deleted items for up to 35 days."""
+        """Do nothing: DynamoDB has no such request. Point-in-time backups keep deleted items for up to 35 days."""
 
     async def close(self) -> None:
         """See the port."""
         await self._calls.close()
 
     async def _highest_version(self, write: Update, deadline: Deadline, attempt: int) -> int | None:  # noqa: ARG002
-        """Return the version from which on an update comes too late; None if it cannot."""
+        """Return the highest version on which a late update may still be applied; None for any."""
         return None
 
     def _request(self, parts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -293,5 +293,5 @@ def _conflict(key: Key, expected: int | None, live: Row | None, *, lost_reply: b
     kind = _KIND.match(key.sk)
     which = f"the {kind[1]} item" if kind else "an item"
     if lost_reply and (live is None or live.version > (expected or 0) + 1):
-        return TableUnavailableError(f"a reply was lost and {which} was written since: the write may have happened")
+        return TableUnavailableError(f"a reply was lost and {which} has changed since: the write may have happened")
     return ConflictError(f"expected version {expected} of {which}, found {'nothing' if live is None else live.version}")

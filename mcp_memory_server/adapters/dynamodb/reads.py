@@ -1,4 +1,4 @@
-"""Reading rows, expired ones too, and pages of live items."""
+"""Reads rows, expired ones too, and pages of live items."""
 
 import itertools
 from collections.abc import Collection
@@ -31,9 +31,9 @@ async def read_rows(
     attributes: Collection[str] | None = None,
     may_be_stale: bool = False,
 ) -> dict[Key, Row]:
-    """Return the rows that are there, of at most as many different keys as one request may carry.
+    """Return the rows that exist. There are at most as many different keys as one request may carry.
 
-    ``attributes`` limits the bodies to these names; none at all leaves what the table itself needs to know.
+    ``attributes`` limits the bodies to these names; an empty collection returns the metadata of the rows only.
     """
     keys_of_it = [key_attributes(key) for key in keys]
     wanted: dict[str, Any] = {"Keys": keys_of_it, "ConsistentRead": not may_be_stale, **projection(attributes)}
@@ -51,8 +51,8 @@ async def read_rows(
 
 
 async def read_page(calls: Calls, query: Parameters, keys: SortKeys, limit: int | None, now: datetime) -> Page:
-    """Return live items of the query until the limit is reached or there are no more, in as many requests as needed."""
-    # One item more than wanted tells whether there is a next page.
+    """Return live items of the query up to the limit, in as many requests as needed."""
+    # One item more than wanted shows whether there is a next page.
     wanted = None if limit is None else limit + 1
     items: list[Item] = []
     deadline = calls.start()
@@ -60,14 +60,14 @@ async def read_page(calls: Calls, query: Parameters, keys: SortKeys, limit: int 
     while True:
         narrowed = query if rows_per_request is None else {**query, "Limit": rows_per_request}
         answer = await calls.send("query", narrowed, deadline)
-        # The engine for trying things out takes a prefix for a pattern, and returns more than begins with it.
+        # DynamoDB Local matches a prefix as a pattern, and returns too much.
         rows = [row for row in map(row_from, answer["Items"]) if row.key.sk in keys]
         items += [row.item() for row in rows if row.is_live(now)]
         if "LastEvaluatedKey" not in answer or (wanted is not None and len(items) >= wanted):
             break
         query = {**query, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
         if wanted is None:
-            deadline = calls.start()  # the size of what was asked for is no fault of the table
+            deadline = calls.start()  # a page too large for one call is not a fault of the table
         else:
             rows_per_request = max(wanted - len(items), _ROWS_AFTER_EXPIRED_ONES)
     if limit is None or len(items) <= limit:
@@ -76,13 +76,13 @@ async def read_page(calls: Calls, query: Parameters, keys: SortKeys, limit: int 
 
 
 async def read_keys(calls: Calls, query: Parameters, prefix: str, limit: int) -> KeyPage:
-    """Return entries of the index until the limit is reached or there are no more."""
+    """Return entries of the index up to the limit."""
     places: list[IndexPlace] = []
     deadline = calls.start()
     while True:
         answer = await calls.send("query", {**query, "Limit": limit + 1}, deadline)
         found = [IndexPlace(entry["ix_sk"]["S"], Key(entry["pk"]["S"], entry["sk"]["S"])) for entry in answer["Items"]]
-        # The engine for trying things out takes a prefix for a pattern.
+        # DynamoDB Local matches a prefix as a pattern.
         places += [place for place in found if place.index_sk.startswith(prefix)]
         if "LastEvaluatedKey" not in answer or len(places) > limit:
             break

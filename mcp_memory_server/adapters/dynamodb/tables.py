@@ -1,4 +1,4 @@
-"""Making, describing and removing the table itself."""
+"""Creates, describes and deletes the table itself."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ _INDEX_KEYS = {"HASH": "ix_pk", "RANGE": "ix_sk"}
 
 @dataclass(frozen=True)
 class TableDescription:
-    """A table as DynamoDB describes it. It counts items and bytes anew about every six hours."""
+    """A table as DynamoDB describes it. DynamoDB updates the counts of items and bytes about every six hours."""
 
     name: str
     region: str
@@ -58,7 +58,7 @@ async def create_table(
     progress: Progress,
     vector_index: VectorIndexShape | None = None,
 ) -> TableDescription:
-    """Make the table, or complete what is missing on the one that is there. Its items are never touched.
+    """Create the table, or add what an existing one lacks. Its items are never touched.
 
     Raises:
         ConfigurationError: A table of this name has other keys, another index or another expiry attribute, or is not
@@ -81,7 +81,7 @@ async def create_table(
 
 
 async def describe_table(table: str, *, region: str | None = None, endpoint: str | None = None) -> TableDescription:
-    """Return what DynamoDB says about the table.
+    """Return the description of the table.
 
     Raises:
         ConfigurationError: There is no such table.
@@ -93,7 +93,7 @@ async def describe_table(table: str, *, region: str | None = None, endpoint: str
 async def vector_index_misfit(
     table: str, vector_index: VectorIndexShape, *, region: str | None = None, endpoint: str | None = None
 ) -> str | None:
-    """Tell in words why the vector index cannot be searched now, None if it can.
+    """Return in words why the vector index cannot be searched now, None if it can.
 
     Raises:
         ConfigurationError: There is no such table.
@@ -105,7 +105,7 @@ async def vector_index_misfit(
 async def delete_table(
     table: str, *, region: str | None = None, endpoint: str | None = None, progress: Progress
 ) -> None:
-    """Remove the table with everything in it, its protection against deletion included. A missing one is no error.
+    """Delete the table with everything in it, its deletion protection included. A missing table is no error.
 
     Raises:
         ConfigurationError: A table of this name has other keys: it is not ours.
@@ -160,7 +160,7 @@ async def _create(calls: Calls, vector_index: VectorIndexShape | None) -> None:
     if vector_index is not None:
         attributes += vector_index.attribute_definitions
         vectors = {"VectorIndexes": [vector_index.definition]}
-    # Refused as "in use" when someone else makes it at this moment, or when a reply was lost: both end the same.
+    # "In use" means that another process creates it at this moment, or that a reply was lost: both are fine.
     await _answer_unless(
         calls,
         "create_table",
@@ -182,7 +182,7 @@ async def _wait_until(calls: Calls, status: str | None, progress: Progress) -> N
     said = None
     while (found := await _status(calls)) != status:
         if time.monotonic() > end:
-            raise TableUnavailableError(f"{calls.address} is still {found} after {_LONGEST_WAIT}; look again later")
+            raise TableUnavailableError(f"{calls.address} is still {found} after {_LONGEST_WAIT}; check again later")
         if found != said:
             progress(f"{calls.address} is {found or 'not there yet'}, waiting")
             said = found
@@ -198,7 +198,7 @@ async def _status(calls: Calls) -> str | None:
 async def _expire_items(calls: Calls) -> str:
     attribute = await _ttl_attribute(calls)
     if attribute not in (None, TTL_ATTRIBUTE):
-        raise ConfigurationError(f"{calls.address} lets items expire by {attribute!r}, not by {TTL_ATTRIBUTE!r}")
+        raise ConfigurationError(f"{calls.address} has the TTL attribute {attribute!r}, not {TTL_ATTRIBUTE!r}")
     if attribute is None:
         wanted = {"Enabled": True, "AttributeName": TTL_ATTRIBUTE}
         await _send(calls, "update_time_to_live", TimeToLiveSpecification=wanted)
@@ -255,7 +255,7 @@ def _encryption(table: Mapping[str, Any], address: TableAddress) -> str:
     described = table.get("SSEDescription", {})
     if described.get("Status") == "ENABLED":
         return f"{described.get('SSEType', 'KMS')} key"
-    return "not told by this endpoint" if address.endpoint else "key owned by AWS"
+    return "not reported by this endpoint" if address.endpoint else "key owned by AWS"
 
 
 def _schema(keys: Mapping[str, str]) -> list[dict[str, str]]:

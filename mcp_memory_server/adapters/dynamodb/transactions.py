@@ -1,4 +1,4 @@
-"""Several writes at once as one transaction: what is sent, and what a refusal means."""
+"""Several writes as one transaction: the request, and the meaning of a refusal."""
 
 import hashlib
 import json
@@ -27,20 +27,20 @@ _TOKEN_LENGTH = 36
 def transaction(
     table: str, writes: Sequence[Write], rows: Mapping[Key, Row], operation: str, now: datetime
 ) -> Parameters:
-    """Return the request. ``rows`` are those that were read, expired ones too."""
+    """Return the request. ``rows`` are the rows as they were read, expired ones too."""
     actions = [_action(table, write, rows.get(write.key), operation, now) for write in writes]
     return {"TransactItems": actions, "ClientRequestToken": _token(operation, actions)}
 
 
 def is_repeat(rows: Mapping[Key, Row], operation: str, now: datetime) -> bool:
-    """Tell whether one of these shows that the writes were made before: they are made together or not at all."""
+    """Return whether one row shows that the writes have happened: they happen together or not at all."""
     return any(row.is_live(now) and row.version_after(operation) is not None for row in rows.values())
 
 
 def conflicting(
     writes: Sequence[Write], reasons: Sequence[str], rows: Mapping[Key, Row], now: datetime
 ) -> Write | None:
-    """Return the first write that cannot be made by trying again, None if there is hope."""
+    """Return the first write that a retry cannot save, None if all may still succeed."""
     refused = (write for write, reason in zip(writes, reasons, strict=True) if reason == "ConditionalCheckFailed")
     return next((write for write in refused if not _has_hope(write, rows.get(write.key), now)), None)
 
@@ -68,6 +68,6 @@ def _action(table: str, write: Write, row: Row | None, operation: str, now: date
 
 
 def _token(operation: str, actions: Sequence[Parameters]) -> str:
-    # Of the content too: after a conflict the caller decides anew, and DynamoDB refuses an old token with new content.
+    # From the content too: after a conflict the content changes, and DynamoDB rejects an old token with new content.
     content = json.dumps([operation, actions], sort_keys=True, default=bytes.hex)
     return hashlib.sha256(content.encode()).hexdigest()[:_TOKEN_LENGTH]

@@ -1,4 +1,4 @@
-"""Values as DynamoDB writes them, and rows: items as they lie in the table, expired or not."""
+"""Values in the notation of DynamoDB, and rows: items as they are stored, expired or not."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Attribute: TypeAlias = Mapping[str, Any]
 Attributes: TypeAlias = Mapping[str, Attribute]
 
 OPERATIONS = ("op", "op1", "op2", "op3")
-"""Where the ids of the last operations are kept, the newest first."""
+"""The attributes with the ids of the last operations, the newest first."""
 
 _EXACT_DIGITS = 38
 _FLOAT_DIGITS = 17
@@ -21,7 +21,7 @@ _FLOAT_DIGITS = 17
 
 @dataclass(frozen=True)
 class Row:
-    """An item as it lies in the table, with what the table needs to recognise a repeated write."""
+    """An item as it is stored, with the operation ids by which a repeated write is recognised."""
 
     key: Key
     body: Mapping[str, Value]
@@ -30,7 +30,7 @@ class Row:
     operations: tuple[str | None, ...]
 
     def is_live(self, now: datetime) -> bool:
-        """Tell whether the item is there for readers at this moment."""
+        """Return whether the item has not expired at this moment."""
         return not is_expired(self.expires_at, now)
 
     def version_after(self, operation: str) -> int | None:
@@ -38,7 +38,7 @@ class Row:
         return self.version - self.operations.index(operation) if operation in self.operations else None
 
     def item(self) -> Item:
-        """Return it as readers see it."""
+        """Return the item that callers get."""
         return Item(self.key, self.body, self.version, _moment(self.expires_at), self.operations[0])
 
 

@@ -1,4 +1,4 @@
-"""The vector index on DynamoDB: its own index for vectors, asked with ``SearchVectors``.
+"""The vector index of a DynamoDB table, searched with ``SearchVectors``.
 
 What this relies on is in the service's model (botocore 1.44: ``SearchVectors``, the ``VectorIndexes`` of
 ``CreateTable`` and ``DescribeTable``, the ``VectorIndexUpdates`` of ``UpdateTable``) and in AWS's developer guide:
@@ -32,7 +32,7 @@ from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
 from mcp_memory_server.ports.vector_index import MOST_FOUND
 
 DEADLINE = timedelta(seconds=2)
-"""What it finds is an addition: nobody waits longer for it."""
+"""Short, because its results are an addition to a reply that is complete without them."""
 
 FIRST_BOTO3 = (1, 43, 64)
 """The first release that knows SearchVectors."""
@@ -50,14 +50,14 @@ def open_vector_index(
     endpoint: str | None = None,
     deadline: timedelta = DEADLINE,
 ) -> "DynamoDbVectorIndex":
-    """Return the index of the table, without a request: what is missing shows when it is first asked.
+    """Return the index of the table, without a request: a missing index shows in the first search.
 
     Raises:
         ConfigurationError: The installed boto3 does not know vector indexes, or the endpoint cannot be one.
     """
     check_boto3()
     address = TableAddress(table, region, endpoint)
-    # One attempt may take all of the time: a search that was given up costs as much as one that was answered.
+    # One attempt may use the whole deadline: an abandoned search costs as much as an answered one.
     service = Service("dynamodb", region, endpoint, deadline, _SEARCHES_AT_ONCE, read_share=1)
     return DynamoDbVectorIndex(Calls(address, aws_connector(service), deadline=deadline), index, owner_attribute)
 
@@ -111,7 +111,7 @@ class DynamoDbVectorIndex:
             "SearchConditionExpression": "#owner = :owner",
             "ExpressionAttributeNames": {"#owner": self._owner_attribute},
             "ExpressionAttributeValues": {":owner": {"S": owner}},
-            # The keys alone: what is told is read from the table.
+            # Keys only: the items themselves are read from the table.
             "ProjectionExpression": "pk, sk",
             "TopK": limit,
         }

@@ -1,4 +1,4 @@
-"""Adding a vector index to a table that is there."""
+"""Adds a vector index to an existing table."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ BETWEEN_LOOKS = timedelta(seconds=1)
 
 
 async def index_vectors(calls: Calls, wanted: VectorIndexShape, progress: Callable[[str], None]) -> str:
-    """Add the index where it is missing, wait until it can be searched, and tell how that went.
+    """Add the index if it is missing, wait until it can be searched, and report progress.
 
     Raises:
         ConfigurationError: The table is not on demand, or has another index of this name.
@@ -27,12 +27,12 @@ async def index_vectors(calls: Calls, wanted: VectorIndexShape, progress: Callab
     elif (misfit := wanted.misfit(table)) is not None:
         raise ConfigurationError(
             f"the vector index {wanted.name!r} of {calls.address} does not fit: {misfit}. Nothing about an index can "
-            "be changed: name another one in MCP_MEMORY_VECTOR_INDEX, and delete this one when nobody uses it"
+            "be changed: name another one in MCP_MEMORY_VECTOR_INDEX, and delete this one when it is no longer used"
         )
     end = time.monotonic() + LONGEST_WAIT.total_seconds()
     while not wanted.is_ready(await _described(calls)):
         if time.monotonic() > end:
-            return f"the vector index {wanted.name!r} is still being built; `tables describe` tells when it is done"
+            return f"the vector index {wanted.name!r} is still being built; `tables describe` shows when it is ready"
         await asyncio.sleep(BETWEEN_LOOKS.total_seconds())
     return f"the vector index {wanted.name!r} is ready: new turns are entered with their write, earlier ones when read"
 

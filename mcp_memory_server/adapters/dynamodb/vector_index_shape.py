@@ -1,4 +1,4 @@
-"""What the vector index of a table must be like."""
+"""The shape that the vector index of a table must have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ DISTANCE = "COSINE"
 
 @dataclass(frozen=True)
 class VectorIndexShape:
-    """Its name, the attributes that it is made of, and how many numbers a vector has. None of it can be changed."""
+    """The name of the index, its attributes, and the length of a vector. None of them can be changed later."""
 
     name: str
     vector: str
@@ -19,12 +19,12 @@ class VectorIndexShape:
 
     @property
     def attribute_definitions(self) -> list[dict[str, str]]:
-        """The attributes that the table has to declare for it."""
+        """The attributes that the table has to declare for the index."""
         return [{"AttributeName": self.owner, "AttributeType": "S"}]
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What makes it."""
+        """The definition of the index in a request."""
         return {
             "IndexName": self.name,
             "VectorAttribute": {"AttributeName": self.vector},
@@ -40,7 +40,7 @@ class VectorIndexShape:
         return next((index for index in indexes if index["IndexName"] == self.name), None)
 
     def misfit(self, table: Mapping[str, Any]) -> str | None:
-        """Tell in words why the index cannot be used, None if it can, now or when it is built."""
+        """Return in words why the index cannot be used, None if it can, now or when it is built."""
         index = self.found_in(table)
         if index is None:
             return f"there is no vector index {self.name!r}"
@@ -52,18 +52,18 @@ class VectorIndexShape:
         return None
 
     def is_ready(self, table: Mapping[str, Any]) -> bool:
-        """Tell whether it answers searches by now."""
+        """Return whether it can be searched now."""
         index = self.found_in(table)
         return index is not None and index.get("IndexStatus") == "ACTIVE" and not index.get("Backfilling")
 
     def misfit_now(self, table: Mapping[str, Any]) -> str | None:
-        """Tell in words why the index cannot be searched at this moment, None if it can."""
+        """Return in words why the index cannot be searched at this moment, None if it can."""
         not_yet = None if self.is_ready(table) else "it is still being built, and cannot be searched until it is ready"
         return self.misfit(table) or not_yet
 
 
 def in_words(index: Mapping[str, Any]) -> str:
-    """Return what the index is like, on one line."""
+    """Return a description of the index in one line."""
     state = "being built over what is stored" if index.get("Backfilling") else index.get("IndexStatus", "unknown")
     distance = str(index.get("DistanceFunction", "")).lower()
     return f"{index['IndexName']}: {state}, {index.get('Dimensions')} dimensions, {distance}"

@@ -28,7 +28,7 @@ class LoadedModel(Protocol):
 class FolderEmbedder:
     """Answers the port with a loaded model, in one thread, because a tokenizer keeps state between its calls.
 
-    ``texts_per_task`` is how many texts the thread embeds before it turns to the next caller.
+    ``texts_per_task`` is how many texts the thread embeds before it serves the next caller.
     """
 
     def __init__(self, model: LoadedModel, name: str, *, texts_per_task: int) -> None:

@@ -72,12 +72,12 @@ def _load(folder: Path) -> tuple[Transformer, str]:
         return Transformer(description), description.name
     except MemoryServerError:
         raise
-    except Exception as error:  # the tokenizer and the runtime have no narrower one in common
+    except Exception as error:  # the tokenizer and the runtime have no narrower exception in common
         raise ConfigurationError(f"{str(folder)!r} holds no sentence transformer that can be run") from error
 
 
 def _options() -> SessionOptions:
     options = SessionOptions()
-    # More threads would keep turning while they wait for work, and the server has better use for them.
+    # More threads would spin while they wait for work, at the expense of the server.
     options.intra_op_num_threads = 1
     return options

@@ -1,7 +1,7 @@
-"""Keeping numpy's matrix products on one thread.
+"""Keeps numpy's matrix products on one thread.
 
-They are so small here that a second thread saves little, and it costs a lot when the machine has other work: OpenBLAS
-threads wait for each other busily, and a question that takes 10 ms alone then takes up to a second.
+They are so small here that a second thread saves little. On a busy machine it costs a lot: OpenBLAS threads spin while
+they wait for each other, and a question of 10 ms then takes up to a second.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ _usual = 1
 def one_blas_thread() -> Iterator[None]:
     """Let OpenBLAS use one thread while the block runs, and then as many as before.
 
-    The number is one for the whole process; others who multiply matrices meanwhile get one thread too. With another
+    The setting belongs to the whole process: other matrix products in it get one thread too. With another
     library than OpenBLAS nothing happens.
     """
     _enter()
@@ -64,7 +64,7 @@ def _leave() -> None:
 
 @cache
 def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """Return how OpenBLAS is asked for its number of threads, and how it is set; None if numpy does not use it."""
+    """Return the functions that read and set the number of threads; None if numpy does not use OpenBLAS."""
     folder = Path(np.__file__).parent
     for file in [file for place in _PLACES for file in (folder / place).glob("*openblas*")]:
         library = ctypes.CDLL(str(file.resolve()))

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MODEL = "multilingual-e5-small/4-bit/1"
-"""The published model, how it is stored here, and how texts are cut. Change it when a text gets another vector.
+"""Names the model, its storage format and its tokenizer. Change it when any text gets another vector.
 
-It does not say which library computes the vectors: those of both have a cosine of more than 0.999.
+It does not name the library that computes: vectors of both have a cosine of more than 0.999.
 """
 DIMENSIONS = 384
 
@@ -29,8 +29,8 @@ class MultilingualE5Embedder:
     """Answers the port with multilingual-e5-small. It is loaded when first used.
 
     All texts are embedded in one thread, one after another, so that one text never changes the vector of another and
-    the rest of the process keeps a core. Questions go before passages, also while one is being embedded: they wait for
-    a few layers of it.
+    the rest of the process keeps a core. Questions are embedded before passages: one that arrives while a passage is
+    embedded waits for a few layers only.
     """
 
     def __init__(self, use_onnxruntime: bool | None = None) -> None:  # noqa: FBT001
@@ -88,7 +88,7 @@ class MultilingualE5Embedder:
         if self._model is None:
             try:
                 self._model = _load(self._use_onnxruntime)
-            except Exception as error:  # a file, numpy and onnxruntime have no narrower one in common
+            except Exception as error:  # files, numpy and onnxruntime have no narrower exception in common
                 raise ConfigurationError(f"{MODEL} cannot be loaded: {error!r}") from error
         return self._model
 
@@ -103,6 +103,6 @@ def _load(use_onnxruntime: bool | None) -> "Model":  # noqa: FBT001
         return load_model(use_onnxruntime=False)
     try:
         return load_model(use_onnxruntime=True)
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, numpy does the same
+    except Exception:  # noqa: BLE001 - numpy gives the same vectors
         _log.warning("onnxruntime cannot run %s; numpy is used, which takes longer", MODEL, exc_info=True)
         return load_model(use_onnxruntime=False)

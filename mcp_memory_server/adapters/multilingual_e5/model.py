@@ -1,4 +1,4 @@
-"""The whole model: from a text to its vector."""
+"""The whole model, from a text to its vector."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -14,17 +14,17 @@ from mcp_memory_server.adapters.multilingual_e5.weights import WIDTH, Floats, We
 from mcp_memory_server.domain.kernel.vectors import LONGEST
 
 MAX_TOKENS = 128
-"""So many are read of a text, the prefix included: about 500 letters, or 150 Chinese characters."""
+"""How many tokens of a text are read, the prefix included: about 500 letters, or 150 Chinese characters."""
 MAX_CHARACTERS = 8 * MAX_TOKENS
-"""What is cut off before tokens are counted. So many characters have more tokens than are read, except in odd texts."""
+"""Texts are cut here before tokenization; nearly every text of this length has more tokens than are read."""
 
 _START, _END = 0, 2
 _QUESTION, _PASSAGE = "query:", "passage:"
-"""What the model was trained to see in front of what asks and of what answers."""
+"""The prefixes of questions and passages that the model was trained with."""
 
 
 class Stage(Protocol):
-    """Some layers of the transformer, whoever computes them."""
+    """Some layers of the transformer, computed by numpy or by onnxruntime."""
 
     def run(self, states: Floats) -> Floats:
         """Return the state of each token after these layers."""
@@ -32,11 +32,11 @@ class Stage(Protocol):
 
 
 def _go_on() -> None:
-    """Let nobody have a turn."""
+    """Do nothing between layers."""
 
 
 class Model:
-    """Gives texts their vectors. It may be used from several threads."""
+    """Computes the vector of a text. Any thread may use it."""
 
     def __init__(self, weights: Weights, stages: Sequence[Stage]) -> None:
         self._stages = stages
@@ -49,10 +49,10 @@ class Model:
         self._mean_of_passages = weights["mean_of_passages"]
 
     def vector(self, text: str, *, as_question: bool, between: Callable[[], None] = _go_on) -> bytes:
-        """Return where the text lies, in the form of ``domain.vectors``; zeros for a blank text.
+        """Return the vector of the text, in the form of ``domain.kernel.vectors``; zeros for a blank text.
 
-        All texts have a large part of their vectors in common, so that unrelated ones would have a cosine of about 0.8.
-        The mean vector of many texts is subtracted, which makes that about 0. ``between`` is called every few layers.
+        Vectors of all texts share a large component: unrelated ones have a cosine of about 0.8. The mean vector of many
+        texts is subtracted, which brings that to about 0. ``between`` is called every few layers.
         """
         ids = self.token_ids(text, as_question=as_question)
         if not ids:
@@ -62,7 +62,7 @@ class Model:
         return np.rint(centred / np.abs(centred).max() * LONGEST).astype(np.int8).tobytes()
 
     def token_ids(self, text: str, *, as_question: bool) -> list[int]:
-        """Return the numbers of the pieces that the network sees; none for a blank text."""
+        """Return the token ids of the text; none for a blank text."""
         prefix = self._pieces.ids(_QUESTION if as_question else _PASSAGE, MAX_TOKENS)
         ids = self._pieces.ids(text[:MAX_CHARACTERS], MAX_TOKENS - len(prefix) - 2)
         return [_START, *prefix, *ids, _END] if ids else []

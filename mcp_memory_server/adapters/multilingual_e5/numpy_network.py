@@ -26,7 +26,7 @@ def numpy_stages(weights: Weights) -> "list[Layer]":
 @dataclass(frozen=True)
 class _Linear:
     weight: Floats
-    """A row for each output."""
+    """One row for each output."""
     bias: Floats
 
     def run(self, states: Floats) -> Floats:
@@ -81,7 +81,7 @@ class Layer:
 
     @classmethod
     def read(cls, weights: Weights, layer: int) -> "Layer":
-        """Return the layer of this number."""
+        """Return the layer with this index."""
 
         def norm(name: str) -> Normalisation:
             return Normalisation(weights[f"{name}.weight"][layer], weights[f"{name}.bias"][layer])
@@ -97,7 +97,7 @@ class Layer:
 
 
 def _attend(mixed: Floats) -> Floats:
-    """Return what each token takes from the others, given the queries, keys and values of all."""
+    """Return the attention of each token, given the queries, keys and values of all."""
     tokens = len(mixed)
     queries, keys, values = mixed.reshape(tokens, 3, HEADS, _HEAD_WIDTH).transpose(1, 2, 0, 3)
     attention = queries @ keys.transpose(0, 2, 1)

@@ -1,6 +1,6 @@
-"""Writing a computation graph in the ONNX format, which is protocol buffers: the package ``onnx`` is not needed.
+"""Writes a computation graph in the ONNX format, which is protocol buffers, without the package ``onnx``.
 
-Only what the network of this folder consists of can be written. The numbers of fields are those of ``onnx.proto``.
+It can write only what the network of this folder needs. The numbers of fields are those of ``onnx.proto``.
 """
 
 import struct
@@ -13,7 +13,7 @@ Message = bytes
 
 _IR_VERSION = 8
 _OPSETS = {"": 17, "com.microsoft": 1}
-"""The oldest that have all operators, so that old versions of the runtime read them too."""
+"""The oldest versions that have all operators, so that old runtimes can read them."""
 _FLOAT = 1
 _TYPES = {"float32": _FLOAT, "uint8": 2}
 _FLOAT_ATTRIBUTE, _INT_ATTRIBUTE = 1, 2

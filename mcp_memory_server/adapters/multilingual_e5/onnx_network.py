@@ -1,4 +1,4 @@
-"""The layers of the transformer in onnxruntime, which multiplies with the four-bit numbers as they are."""
+"""The layers of the transformer in onnxruntime, which multiplies four-bit weights without unpacking them."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ _MICROSOFT = "com.microsoft"
 _LINEAR = ("attention_in", "attention_out", "expand", "shrink")
 _NORMS = ("attention_norm", "output_norm")
 _LAYERS_AT_ONCE = 3
-"""So often others may have their turn. Fewer layers would take longer together."""
+"""Layers computed before more urgent work may run. Fewer at a time would be slower in total."""
 _ACCURACY = 4
 """Products are computed with 8-bit integers, which is several times as fast as with floats; 0 would be floats."""
 
@@ -52,7 +52,7 @@ def network(weights: Weights, layers: range) -> Message:
 
 
 def _states(layer: int) -> str:
-    """Return the name of what goes into a layer."""
+    """Return the name of the input of a layer."""
     return f"states{layer}"
 
 
@@ -99,7 +99,7 @@ def _constants(weights: Weights, layer: int) -> Iterator[Message]:
 
 def _options() -> SessionOptions:
     options = SessionOptions()
-    # More threads would keep turning while they wait for work, and the server has better use for them.
+    # More threads would spin while they wait for work, at the expense of the server.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     return options

@@ -1,4 +1,4 @@
-"""Cutting a text into the pieces that the model knows, as its published tokenizer does (SentencePiece, unigram)."""
+"""The published tokenizer of the model: SentencePiece with a unigram vocabulary."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ _CLEANED: Mapping[int, str] = {**dict.fromkeys(_DROPPED, ""), **dict.fromkeys(_S
 
 
 class Pieces:
-    """The numbers of a vocabulary's pieces in a text: for each word the pieces with the best total score."""
+    """Returns the token ids of a text: for each word the pieces with the best total score."""
 
     def __init__(self, vocabulary: Sequence[str], scores: Sequence[float]) -> None:
         self._scores = scores
         self._numbers = {piece: number for number, piece in enumerate(vocabulary) if number > UNKNOWN}
         self._longest = max(map(len, self._numbers))
         self._unknown_score = min(scores) - _UNKNOWN_PENALTY
-        # The same words come again and again, and are looked up faster than they are cut.
+        # Words repeat, and a lookup is faster than tokenizing them again.
         self._pieces_of = lru_cache(_REMEMBERED_WORDS)(self._cut)
 
     def ids(self, text: str, limit: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""One thread that does jobs in the order of their urgency."""
+"""One thread that runs jobs by priority."""
 
 import heapq
 import threading
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Urgency(IntEnum):
-    """How soon a job is to be done: the lowest first, and of the same those that came first."""
+    """The priority of a job: the lowest first, and within one priority in order of arrival."""
 
     LOADING = 0
     QUESTION = 1
@@ -21,10 +21,10 @@ class Urgency(IntEnum):
 
 
 class Worker:
-    """Does jobs one after another in a thread of its own, which begins with the first job.
+    """Runs jobs one after another in a thread, which starts with the first job.
 
-    The thread is no daemon: when the interpreter ends, the job that is being done is waited for. A thread that is ended
-    within onnxruntime takes the process down with it.
+    The thread is no daemon: the interpreter waits for the running job when it exits, because killing a thread inside
+    onnxruntime crashes the process.
     """
 
     def __init__(self, name: str) -> None:
@@ -34,29 +34,29 @@ class Worker:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
     def submit(self, urgency: Urgency, job: Callable[[], Result]) -> Future[Result]:
-        """Have the job done. One whose result is cancelled before its turn costs nothing.
+        """Queue the job. One whose result is cancelled before it starts is skipped.
 
         Raises:
             RuntimeError: The worker was closed, or the interpreter is ending.
         """
         future: Future[Result] = Future()
         with self._lock:
-            # The thread is only woken: what it then does is the most urgent job of that moment.
+            # This only wakes the thread, which takes the most urgent job of that moment.
             self._thread.submit(self._do_next)
             heapq.heappush(self._jobs, _Job(urgency, next(self._numbers), job, future))
         return future
 
     def do_what_goes_before(self, urgency: Urgency) -> None:
-        """Do the jobs that wait and are more urgent than this. A long job of that urgency calls it now and then."""
+        """Run the waiting jobs that are more urgent than this. A long job calls it from time to time."""
         while (job := self._take(urgency)) is not None:
             job.do()
 
     def close(self) -> None:
-        """Take no more jobs; those that were submitted are still done. Closing twice is harmless."""
+        """Accept no more jobs; those that were submitted still run. Closing twice is harmless."""
         self._thread.shutdown(wait=False)
 
     def _do_next(self) -> None:
-        # There may be none: a more urgent one may have been done within another.
+        # There may be none: it may have run inside another job.
         if (job := self._take()) is not None:
             job.do()
 
@@ -79,5 +79,5 @@ class _Job:
             return
         try:
             self.future.set_result(self.work())
-        except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
+        except BaseException as error:  # noqa: BLE001 - the waiter gets it
             self.future.set_exception(error)

@@ -1,1 +1,1 @@
-"""Measurements and spans in the words of OpenTelemetry. Without its SDK they cost next to nothing and go nowhere."""
+"""Metrics and spans for OpenTelemetry. Without its SDK they are discarded at almost no cost."""

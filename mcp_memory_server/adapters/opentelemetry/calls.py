@@ -1,4 +1,4 @@
-"""One call to an engine: how long it took, how it ended, and its span."""
+"""Measures one call to an engine: latency, result and span."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ from typing import TypeVar
 from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, TableThrottledError, UnavailableError
-from mcp_memory_server.ports.measures import THROTTLED, Measure
+from mcp_memory_server.ports.metric_catalogue import THROTTLED_CALLS, Metric
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.version import __version__
 
@@ -33,15 +33,15 @@ class MeasuredCalls:
         self._engine = engine
         self._clock = clock
 
-    async def make(self, measure: Measure, operation: str, call: Awaitable[R]) -> R:
-        """Await the call, and record its latency and how it ended. What it raises is passed on."""
+    async def make(self, metric: Metric, operation: str, call: Awaitable[R]) -> R:
+        """Await the call, and record its latency and how it ended. Its exception is raised again."""
         attributes = {"db.system.name": _SYSTEMS.get(self._engine, self._engine), "db.operation.name": operation}
         result, began = "ok", self._clock()
         with _tracer.start_as_current_span(
             f"{operation} {self._engine}",
             kind=SpanKind.CLIENT,
             attributes=attributes,
-            # Its text may quote a name: the kind of error is enough.
+            # Without the text of the exception, which may quote a name.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
@@ -50,17 +50,17 @@ class MeasuredCalls:
             except BaseException as error:
                 result = _ending(error)
                 if isinstance(error, TableThrottledError):
-                    self.count(THROTTLED, 1)
+                    self.count(THROTTLED_CALLS, 1)
                 span.set_attribute("error.type", type(error).__name__)
                 span.set_status(StatusCode.ERROR)
                 raise
             finally:
                 milliseconds = 1000 * (self._clock() - began)
-                self._metrics.record(measure, milliseconds, operation=operation, engine=self._engine, result=result)
+                self._metrics.record(metric, milliseconds, operation=operation, engine=self._engine, result=result)
 
-    def count(self, measure: Measure, value: float, **labels: str) -> None:
+    def count(self, metric: Metric, value: float, **labels: str) -> None:
         """Record something else about this engine."""
-        self._metrics.record(measure, value, engine=self._engine, **labels)
+        self._metrics.record(metric, value, engine=self._engine, **labels)
 
 
 def _ending(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""How often a copy was at hand, lately."""
+"""The hit rate of a cache over the last minutes."""
 
 import threading
 from collections import Counter
@@ -20,6 +20,6 @@ class RecentReads:
         with self._lock:
             self._reads[minute] += 1
             self._hits[minute] += hit
-            for past in [known for known in self._reads if known <= minute - WINDOW_MINUTES]:
+            for past in [counted for counted in self._reads if counted <= minute - WINDOW_MINUTES]:
                 del self._reads[past], self._hits[past]
             return 100 * self._hits.total() / self._reads.total()

@@ -1,4 +1,4 @@
-"""The item table, measured: every call is passed on to the real one."""
+"""The item table with measured calls."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from mcp_memory_server.adapters.opentelemetry.calls import MeasuredCalls
 from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page, Put, Update, Write
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.measures import ITEMS_PER_QUERY, READ_LATENCY, WRITE_LATENCY
+from mcp_memory_server.ports.metric_catalogue import ITEMS_PER_QUERY, READ_LATENCY, WRITE_LATENCY
 from mcp_memory_server.ports.metrics import Metrics
 
 
 class MeasuredItemTable:
-    """Answers the item table's port. ``engine`` is the name that the measurements give to the real table."""
+    """Answers the item table's port. ``engine`` is the label of the real table."""
 
     def __init__(
         self, table: ItemTable, metrics: Metrics, *, engine: str, clock: Callable[[], float] = time.perf_counter

@@ -1,4 +1,4 @@
-"""The measurements of this process as a page that Prometheus reads."""
+"""The metrics of this process as a page for Prometheus."""
 
 import threading
 
@@ -12,7 +12,7 @@ from mcp_memory_server.version import __version__
 
 
 class PrometheusPage:
-    """Takes measurements, and shows them. It has a registry of its own: nothing else of the process is on the page."""
+    """Records and renders metrics, in a registry of its own, so that nothing else of the process is on the page."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -24,6 +24,6 @@ class PrometheusPage:
 
     def render(self) -> bytes:
         """Return the page as it is now. This takes some milliseconds: call it in a thread."""
-        # The reader hands its data over through one queue: two at once would take it from each other.
+        # The reader passes its data through one queue, which two renderers at once would share.
         with self._one_at_a_time:
             return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""The session memory, measured: every call is passed on to the real one."""
+"""The session memory with measured calls."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -11,7 +11,7 @@ from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSes
 from mcp_memory_server.domain.sessions.limits import Limits, Tier
 from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import CacheUnavailableError
-from mcp_memory_server.ports.measures import READ_LATENCY, SESSION_STORE_ERRORS, WRITE_LATENCY, Measure
+from mcp_memory_server.ports.metric_catalogue import READ_LATENCY, SESSION_STORE_ERRORS, WRITE_LATENCY, Metric
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.session_memory import SessionMemory
 
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class MeasuredSessionMemory:
-    """Answers the session memory's port. ``engine`` is the name that the measurements give to the real store."""
+    """Answers the session memory's port. ``engine`` is the label of the real store."""
 
     def __init__(
         self, sessions: SessionMemory, metrics: Metrics, *, engine: str, clock: Callable[[], float] = time.perf_counter
@@ -107,9 +107,9 @@ class MeasuredSessionMemory:
         """See the port."""
         await self._sessions.close()
 
-    async def _make(self, measure: Measure, operation: str, call: Awaitable[R]) -> R:
+    async def _make(self, metric: Metric, operation: str, call: Awaitable[R]) -> R:
         try:
-            return await self._calls.make(measure, operation, call)
+            return await self._calls.make(metric, operation, call)
         except CacheUnavailableError:
             self._calls.count(SESSION_STORE_ERRORS, 1, operation=operation)
             raise

@@ -1,16 +1,16 @@
-"""The vector index, measured: every search is passed on to the real one."""
+"""The vector index with measured searches."""
 
 from collections.abc import Sequence
 
 from mcp_memory_server.adapters.opentelemetry.calls import MeasuredCalls
 from mcp_memory_server.domain.kernel.items import Key
-from mcp_memory_server.ports.measures import READ_LATENCY
+from mcp_memory_server.ports.metric_catalogue import READ_LATENCY
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.vector_index import MOST_FOUND, VectorIndex
 
 
 class MeasuredVectorIndex:
-    """Answers the vector index's port. ``engine`` is the name that the measurements give to the real one."""
+    """Answers the vector index's port. ``engine`` is the label of the real one."""
 
     def __init__(self, index: VectorIndex, metrics: Metrics, *, engine: str) -> None:
         self._index = index

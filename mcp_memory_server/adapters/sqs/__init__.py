@@ -1,1 +1,1 @@
-"""Dead letters in a queue of Amazon SQS, or of anything that answers like its client."""
+"""Dead letters in a queue of Amazon SQS, or of any service with the same interface."""

@@ -1,4 +1,4 @@
-"""Which queue is meant, and how to reach it."""
+"""The address of a queue, and how to connect to it."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 @dataclass(frozen=True)
 class QueueAddress:
-    """A queue's name, its region (None: the one that AWS's own settings name), and an endpoint other than AWS's."""
+    """A queue's name, its region (None: the one of the AWS configuration), and an endpoint other than AWS's."""
 
     name: str
     region: str | None = None
@@ -36,7 +36,7 @@ class QueueAddress:
 
 
 def connector(address: QueueAddress, deadline: timedelta) -> Callable[[], Any]:
-    """Return what makes the client. It takes a tenth of a second and reads files: call it in a thread."""
-    # A repeated request does no harm: a letter may be kept twice, and one that is taken twice comes back.
+    """Return a function that makes the client, which takes a tenth of a second and reads files: call it in a thread."""
+    # A retry does no harm: a letter may be stored twice, and one received twice becomes visible again.
     service = Service("sqs", address.region, address.endpoint, deadline, MAX_REQUESTS_AT_ONCE, attempts=2, read_share=2)
     return aws_connector(service)

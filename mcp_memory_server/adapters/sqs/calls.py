@@ -1,4 +1,4 @@
-"""Requests to SQS: sent from threads, each with a deadline, their errors turned into ours."""
+"""Requests to SQS: sent from threads, each with a deadline; their errors become ours."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from mcp_memory_server.errors import UnavailableError
 
 
 class Calls:
-    """A client of one queue. It is made when first used; what is open is closed by ``close``."""
+    """A client of one queue. It is opened by the first request and closed by ``close``."""
 
     def __init__(self, address: QueueAddress, connect: Callable[[], Any], *, deadline: timedelta) -> None:
         self.address = address
@@ -25,12 +25,12 @@ class Calls:
         self._queue_url = ""
 
     async def send(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Return the queue's answer.
+        """Send the request and return the reply.
 
         Raises:
-            MemoryServerError: It refused, or did not answer in time.
+            MemoryServerError: The queue refused, or did not answer in time.
         """
-        # The socket has its own timeouts, but looking up a name or a credential has none.
+        # The socket has timeouts of its own; looking up a host name or credentials has none.
         try:
             async with asyncio.timeout(self._deadline):
                 return await asyncio.wrap_future(self._submit(operation, parameters))
@@ -40,7 +40,7 @@ class Calls:
             raise translated(error, self.address) from error
 
     async def close(self) -> None:
-        """Let running requests end and close the client. What hangs longer than a call may take is left behind."""
+        """Close the client after the running requests, without waiting for one that hangs."""
         await self._client.close(self._deadline)
 
     def _submit(self, operation: str, parameters: dict[str, Any]) -> Future[dict[str, Any]]:

@@ -13,17 +13,17 @@ from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLette
 from mcp_memory_server.errors import TooLargeError, UnavailableError
 
 DEADLINE = timedelta(seconds=5)
-"""Of each request. Taking, letting go and erasing many makes several."""
+"""The deadline of one request. Receiving, releasing and erasing many letters takes several requests."""
 IN_HAND = timedelta(minutes=5)
-"""Whoever takes a letter has so long to see to it before others may take it."""
+"""How long a received letter is invisible to other receivers."""
 MAX_MESSAGE_BYTES = 256 * 1024
-"""What every queue takes. Newer ones may take more, which is not relied on."""
+"""The largest message that every queue accepts."""
 MOST_SWEPT = 10_000
-"""Erasing looks through so many letters at most: a queue cannot be asked for those of one user."""
+"""Erasing a user reads at most this many letters: a queue has no search by user."""
 
 _MOST_PER_REQUEST = 10
 _WAIT_SECONDS = 1
-"""Without a wait SQS asks only some of its machines, and may answer "none" although there are some."""
+"""Long polling: without it SQS asks only some of its servers and may return nothing although letters exist."""
 _COUNTERS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
@@ -46,9 +46,9 @@ def open_sqs(
 
 
 class SqsDeadLetters:
-    """Answers the port of dead letters on a queue. A message that is no letter of ours stays in it.
+    """Answers the port of dead letters on a queue. Messages of other programs stay in the queue.
 
-    SQS keeps a message for 14 days at most, and for 4 unless the queue is told otherwise.
+    SQS keeps a message for 14 days at most, and for 4 days by default.
     """
 
     def __init__(self, calls: Calls) -> None:
@@ -64,7 +64,7 @@ class SqsDeadLetters:
         """
         text = await asyncio.to_thread(letter_text, letter)
         if len(text) > MAX_MESSAGE_BYTES:
-            raise TooLargeError(f"the letter would be {len(text):,} bytes; a queue takes {MAX_MESSAGE_BYTES:,}")
+            raise TooLargeError(f"the letter would be {len(text):,} bytes; a queue accepts {MAX_MESSAGE_BYTES:,}")
         await self._calls.send("send_message", MessageBody=text)
 
     async def take(self, *, most: int) -> Sequence[HeldLetter]:
@@ -76,14 +76,14 @@ class SqsDeadLetters:
             except UnavailableError:
                 if not held:
                     raise
-                break  # those in hand are of use, and fewer than asked for is allowed
+                break  # those already received are returned: fewer than asked for is allowed
             if not messages:
                 break
             held += self._letters(messages)
         return held
 
     async def let_go(self, receipts: Sequence[str]) -> None:
-        """See the port. Whoever held a letter for too long changes nothing."""
+        """See the port. A receiver that held a letter for too long changes nothing."""
         await self._in_batches("change_message_visibility_batch", receipts, VisibilityTimeout=0)
 
     async def remove(self, receipts: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ class SqsDeadLetters:
         await self._in_batches("delete_message_batch", receipts)
 
     async def erase(self, user_id: str) -> int:
-        """See the port. Letters in somebody's hands cannot be seen, and of very many not all are looked through."""
+        """See the port. Letters that a receiver holds are invisible, and of very many not all are read."""
         erased, swept, others = 0, 0, list[str]()
         while swept < MOST_SWEPT and (messages := await self._receive(_MOST_PER_REQUEST, wait=True)):
             letters = self._letters(messages)
@@ -101,7 +101,9 @@ class SqsDeadLetters:
             erased, swept = erased + len(theirs), swept + len(messages)
         await self.let_go(others)
         if swept >= MOST_SWEPT:
-            logger.warning("%s messages of %s were looked through; there may be more", swept, self._calls.address)
+            logger.warning(
+                "read %s messages of %s to erase a user; the queue may hold more", swept, self._calls.address
+            )
         return erased
 
     async def count(self) -> int:
@@ -136,9 +138,9 @@ class SqsDeadLetters:
         for some in _batches(receipts):
             entries = [{"Id": str(place), "ReceiptHandle": receipt, **more} for place, receipt in enumerate(some)]
             answer = await self._calls.send(operation, Entries=entries)
-            # The sender's fault is a receipt that is no longer good: there is nothing to do about it.
+            # A sender's fault is an expired receipt: nothing can be done about it.
             if unserved := [entry["Code"] for entry in answer.get("Failed", ()) if not entry["SenderFault"]]:
-                raise UnavailableError(f"{self._calls.address} did not do all that was asked: {unserved[0]}")
+                raise UnavailableError(f"{self._calls.address} refused a part of the request: {unserved[0]}")
 
 
 def _batches(receipts: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -1,4 +1,4 @@
-"""A dead letter as the text of a message: JSON in plain letters, the turn in it compressed."""
+"""The message format of a dead letter: ASCII JSON with a compressed turn."""
 
 import base64
 import json
@@ -35,7 +35,7 @@ def letter_text(letter: DeadLetter) -> str:
 
 
 def letter_from(text: str) -> DeadLetter | None:
-    """Read the text back; None if it is no letter of ours. Why is not told: the words of such errors may quote it."""
+    """Parse a message; None if it is not ours. The reason is dropped, because parse errors quote the text."""
     try:
         said: dict[str, Any] = json.loads(text)
         if said["kind"] != KIND:

@@ -1,1 +1,1 @@
-"""Tokens as OpenAI's cl100k_base counts them, from ranks that ship with the package."""
+"""Token counts of OpenAI's cl100k_base encoding, from ranks that ship with the package."""

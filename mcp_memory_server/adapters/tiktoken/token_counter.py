@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 FIRST_TOKENS = 32_000
-"""As many tokens are loaded at once; the others follow a moment later, when the first answers are out."""
+"""How many tokens are loaded at the start. The others are loaded after the first replies."""
 
 TIMEOUT_SECONDS = 0.5
 
 SHORT = 400
-"""Texts of up to so many characters are worth remembering the count of."""
+"""Counts of texts up to this length are cached."""
 
 TOKENS = Path(__file__).with_name("cl100k_base.tokens")
 
-# Published with tiktoken; it cuts a text into the pieces within which tokens are merged.
+# Published with tiktoken: splits a text into the pieces within which tokens are merged.
 _PIECES = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
@@ -27,17 +27,17 @@ _PIECES = (
 
 
 def count_tokens(text: str) -> int:
-    """Return the number of cl100k_base tokens; in the first moments of a process an upper bound, about a tenth higher.
+    """Return the number of cl100k_base tokens; until all tokens are loaded an upper bound, about a tenth higher.
 
-    Merging stops early where the later tokens are missing, and each merge makes a text one token shorter: what is
-    counted with the first tokens alone is never too little.
+    Merging stops early where later tokens are missing, and each merge saves one token, so that a count with the first
+    tokens alone is never too low.
     """
     encoding = _loaded.get("exact") or _first_encoding()
     return _count_short(encoding, text) if len(text) <= SHORT else len(encoding.encode_ordinary(text))
 
 
 def load_exact() -> None:
-    """Load all tokens, which takes about a twentieth of a second. From then on counts are exact."""
+    """Load all tokens, which takes about 50 ms. From then on counts are exact."""
     _loaded["exact"] = _encoding(None)
 
 
@@ -57,7 +57,7 @@ _loaded: "dict[str, Encoding]" = {}
 
 @lru_cache(maxsize=16_384)
 def _count_short(encoding: "Encoding", text: str) -> int:
-    # The same lines are counted for every page and every reply that they are in.
+    # The same lines are counted for every page and reply that contains them.
     return len(encoding.encode_ordinary(text))
 
 
@@ -70,7 +70,7 @@ def _first_encoding() -> "Encoding":
 
 
 def _encoding(most: int | None) -> "Encoding":
-    # Imported here: a server that counts nothing should not pay for it.
+    # Imported here: the import is slow, and a server that counts nothing does not need it.
     from tiktoken import Encoding
 
     return Encoding(f"cl100k_base {most}", pat_str=_PIECES, mergeable_ranks=read_ranks(most), special_tokens={})

@@ -1,1 +1,1 @@
-"""The page that a conversation starts with, and the hand-off from earlier conversations."""
+"""The context page at the start of a conversation, and the hand-off from earlier conversations."""

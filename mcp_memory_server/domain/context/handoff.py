@@ -1,4 +1,4 @@
-"""The hand-off: how a new conversation is told of the ones before it, in few words however many there were."""
+"""The hand-off: a short section about earlier conversations, however many there were."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from mcp_memory_server.domain.recall.answers import SMALLEST_BUDGET, reply_text
 from mcp_memory_server.domain.summaries.summary import Level, Summary, open_questions
 
 MOST_TOKENS = 360
-"""Of a page that has more to tell; of a small page it is its share."""
+"""The limit for a large page; on a small page it is its share."""
 SHARE = 0.45
 MOST_OPEN = 4
 LONGEST_LINE = 220
@@ -20,7 +20,7 @@ _LEVELS = (Level.SESSION, Level.WEEK, Level.MONTH)
 
 @dataclass(frozen=True)
 class Change:
-    """Something that held until a moment, and what holds instead."""
+    """A superseded statement, the current one, and when it changed."""
 
     earlier: str
     current: str
@@ -29,21 +29,21 @@ class Change:
 
 @dataclass(frozen=True)
 class HandOff:
-    """The summaries of a user, newest first, without what no longer holds."""
+    """The summaries of a user, newest first, without superseded statements."""
 
     summaries: Sequence[Summary] = ()
 
-    def last_said(self, session_id: str | None, now: datetime) -> datetime | None:
-        """Return until when the last conversation went that is told of, None if there is none."""
-        return max((one.until for one in self._told_to(session_id, now)), default=None)
+    def last_conversation_at(self, session_id: str | None, now: datetime) -> datetime | None:
+        """Return when the last conversation ended; None if there is none."""
+        return max((one.until for one in self._summaries_for(session_id, now)), default=None)
 
-    def told(self, session_id: str | None, now: datetime, count: Callable[[str], int], room: int) -> str:
-        """Return the section of a page, in so many tokens; "" if there is nothing to tell.
+    def section(self, session_id: str | None, now: datetime, count: Callable[[str], int], room: int) -> str:
+        """Return the section of a page, within this many tokens; "" if there is nothing to show.
 
-        The running session is not told of itself.
+        The running session is left out.
         """
         lines: list[str] = []
-        for line in _lines(self._told_to(session_id, now), now):
+        for line in _lines(self._summaries_for(session_id, now), now):
             cost = count(line) + 1
             if cost > room:
                 break
@@ -51,12 +51,12 @@ class HandOff:
             room -= cost
         return "\n".join(lines) if len(lines) > 1 else ""
 
-    def _told_to(self, session_id: str | None, now: datetime) -> list[Summary]:
-        living = (one for one in self.summaries if one.expires_at is None or now < one.expires_at)
-        return [one for one in living if one.level is not Level.SESSION or one.id != session_id]
+    def _summaries_for(self, session_id: str | None, now: datetime) -> list[Summary]:
+        unexpired = (one for one in self.summaries if one.expires_at is None or now < one.expires_at)
+        return [one for one in unexpired if one.level is not Level.SESSION or one.id != session_id]
 
 
-def handed_over(
+def page_with_handoff(
     handoff: HandOff,
     session_id: str | None,
     now: datetime,
@@ -65,10 +65,10 @@ def handed_over(
     urgent: int,
     write: Callable[[str], ContextPage],
 ) -> ContextPage:
-    """Return the page with the hand-off, which has its share of the budget, and no more than what is urgent leaves."""
+    """Return the page with the hand-off, which has its share of the budget and takes no room from urgent entries."""
     room = min(MOST_TOKENS, int(max_tokens * SHARE), max_tokens - urgent)
     while room > 0:
-        section = handoff.told(session_id, now, count, room)
+        section = handoff.section(session_id, now, count, room)
         if section and max_tokens - count(reply_text({"": section})) >= SMALLEST_BUDGET:
             page = write(section)
             if count(reply_text(page.to_reply())) <= max_tokens:
@@ -78,7 +78,7 @@ def handed_over(
 
 
 def without_changes(summary: Summary, changes: Sequence[Change]) -> Summary:
-    """Return the summary without sentences that say what has changed since it was made, or while it was."""
+    """Return the summary without sentences that were superseded since it was made, or during its conversations."""
     earlier = [change for change in changes if summary.since <= change.at]
 
     def holds(sentence: str) -> bool:
@@ -93,7 +93,7 @@ def without_changes(summary: Summary, changes: Sequence[Change]) -> Summary:
 
 
 def _lines(summaries: Sequence[Summary], now: datetime) -> Iterator[str]:
-    """Yield what is worth telling, the most useful first: the last conversation, what is open, then further back."""
+    """Yield the lines of the section, most useful first: the last conversation, open questions, earlier ones."""
     ordered = sorted(summaries, key=lambda one: one.until, reverse=True)
     last = next((one for one in ordered if one.level is Level.SESSION), None)
     if last is not None:
@@ -118,9 +118,9 @@ def _brief(summary: Summary) -> str:
     about = ", ".join(list(summary.topics)[:5])
     match summary.level:
         case Level.SESSION:
-            # How it began says what it was about, how it ended what came of it.
-            said = dict.fromkeys((*summary.discussed[:1], *summary.discussed[-1:]))
-            return f"{summary.until:%Y-%m-%d}: {' '.join(said) or about}"
+            # The first sentence says what it was about, the last one how it ended.
+            sentences = dict.fromkeys((*summary.discussed[:1], *summary.discussed[-1:]))
+            return f"{summary.until:%Y-%m-%d}: {' '.join(sentences) or about}"
         case _:
             name = "week" if summary.level is Level.WEEK else "month"
             return f"{name} {summary.id}, {summary.session_count} conversations: {about}"

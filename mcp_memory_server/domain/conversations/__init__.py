@@ -1,1 +1,1 @@
-"""Conversations: chats, transcripts, the tool log, the importance of turns."""
+"""Chats, transcripts, the tool log, and the importance of turns."""

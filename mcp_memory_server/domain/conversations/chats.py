@@ -1,4 +1,4 @@
-"""Chats: what a user and an agent have going, one at a time, and what they had before."""
+"""Chats: the one active chat of a user with an agent, and past ones."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +13,7 @@ MAX_TITLE_BYTES = 512
 
 @dataclass(frozen=True)
 class Chat:
-    """A chat of a user with an agent. It is active until it has a time of deletion; then it is history."""
+    """A chat of a user with an agent. It is active until ``deleted_at`` is set; then it is history."""
 
     id: str
     agent: str
@@ -34,7 +34,7 @@ class Chat:
 
 @dataclass(frozen=True)
 class ChatPage:
-    """Some past chats, newest first. ``cursor`` is None when there are no more."""
+    """Some past chats, newest first. ``cursor`` is None if there are no more."""
 
     chats: tuple[Chat, ...]
     cursor: str | None = None
@@ -43,10 +43,10 @@ class ChatPage:
 def begun(
     agent: str, now: datetime, *, after: str | None, agent_version: str | None = None, title: str | None = None
 ) -> Chat:
-    """Return a new chat, whose id sorts after that of the chat before it, if there was one."""
+    """Return a new chat whose id sorts after that of the last one."""
     return Chat(ulid_after(after, now), agent, now, agent_version, title)
 
 
 def ended(chat: Chat, now: datetime) -> Chat:
-    """Return the chat as history. A clock that stepped back does not let it end before it began."""
+    """Return the chat as history, which ends no earlier than it began even if the clock stepped back."""
     return replace(chat, deleted_at=max(now, chat.created_at))

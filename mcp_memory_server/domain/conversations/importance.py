@@ -1,7 +1,7 @@
-"""How much a turn matters: worked out from who speaks and how it is worded, in five languages.
+"""Weigh how important a turn is, by its role and its wording, in five languages.
 
-Rules, not understanding: English, German, Spanish, Japanese and Chinese phrases over normalised text. A text in another
-language, or one that no rule knows, weighs the usual.
+Pattern rules for English, German, Spanish, Japanese and Chinese on normalised text. A text in another language, or one
+that matches no rule, has the usual weight.
 """
 
 import re
@@ -32,20 +32,20 @@ ACKNOWLEDGEMENT = 0.2
 GREETING = 0.1
 
 LOOKED_AT = 2000
-"""Characters of a long text. What a person wants is said early."""
+"""Characters of a long text that are looked at: what a person wants is said early."""
 SMALL_TALK_LENGTH = 80
-"""A greeting or an acknowledgement is never longer."""
+"""The longest greeting or acknowledgement."""
 
 _APOSTROPHES = str.maketrans("\u2019\u2018\u00b4`", "''''")
 _SPACES = re.compile(r"\s+")
-# A name may follow: "hi anna". What asks or refuses is no name.
+# A name may follow: "hi anna". Words of questions and refusals are no names.
 _NAME = re.compile(
     r"^((?:hi|hello|hey|hallo|hola|thanks|thank you|danke|gracias|good morning|guten morgen|buenos días)),? "
     r"(?!(?:no|but|stop|help|wait|why|what|can|nein|aber|hilfe|warum|pero|ayuda)\b)[^\W\d_]{2,14}(?=[.!?]*$)"
 )
 
 
-# The same within a text, and for good wishes: "thanks, Mel! Take care, Mel!"
+# A greeting or good wish with a name anywhere in a text: "thanks, Mel! Take care, Mel!"
 _ADDRESSED = re.compile(
     r"\b((?:hi|hello|hey|hallo|hola|thanks|thank you|danke|gracias|bye|goodbye|take care|good night|good morning"
     r"|tschüss|guten morgen|gute nacht|buenos días|buenas noches|adiós|cuídate)),? "
@@ -55,7 +55,7 @@ _WORD = re.compile(r"[^\W_]")
 
 
 def importance(role: Role, content: str) -> float:
-    """Return how much a turn matters, from 0.1 for a greeting to 0.9 for a preference that the user states."""
+    """Return the importance of a turn, from 0.1 for a greeting to 0.9 for a preference of the user."""
     if role is Role.TOOL:
         return TOOL_RESULT
     if role is Role.SYSTEM:
@@ -72,16 +72,16 @@ def importance(role: Role, content: str) -> float:
 
 
 class SmallTalk(StrEnum):
-    """A text that tells nothing by itself."""
+    """The kind of a text without information of its own."""
 
     COURTESY = "courtesy"
-    """Greetings, thanks, farewells and signs."""
+    """Greetings, thanks, farewells, and texts without a word."""
     REACTION = "reaction"
-    """Agreement and surprise too. Right after a question they may be the answer."""
+    """Agreement and surprise too, which may answer a question that comes right before."""
 
 
 def small_talk(content: str) -> SmallTalk | None:
-    """Return what kind of small talk a text is that holds nothing else."""
+    """Return the kind of small talk that a text consists of; None if it says anything else."""
     if len(content) > SMALL_TALK_LENGTH:
         return None
     text = _ADDRESSED.sub(r"\1", _normalised(content))
@@ -102,7 +102,7 @@ def _says(text: str, latin: tuple[str, ...], elsewhere: tuple[str, ...]) -> bool
     return _any_of(latin, () if text.isascii() else elsewhere).search(text) is not None
 
 
-# Compiling all of them takes some 10 ms: that is for whoever needs them, not for every start of the process.
+# Compiled on first use, because compiling all of them takes some 10 ms.
 @cache
 def _any_of(latin: tuple[str, ...], elsewhere: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join((rf"(?<![^\W\d_])(?:{'|'.join(latin)})", *elsewhere)))
@@ -110,7 +110,7 @@ def _any_of(latin: tuple[str, ...], elsewhere: tuple[str, ...]) -> re.Pattern[st
 
 @cache
 def _nothing_but(phrases: tuple[str, ...]) -> re.Pattern[str]:
-    # Each phrase is taken once and for all: a long row of them that fails must not be tried in every other way.
+    # Possessive and atomic groups, so that a long row of phrases that fails does not backtrack.
     return re.compile(rf"[\W_]*(?>(?:{'|'.join(phrases)})(?:(?<![a-zà-ÿ])|(?![a-zà-ÿ]))[\W_]*)++")
 
 

@@ -1,4 +1,4 @@
-"""The tool log: which tools were called for a user, with what, and how it went."""
+"""The tool log: which tools were called for a user, with what inputs, and how the calls ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ToolStatus(StrEnum):
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool, as it is kept: without secrets, and with the beginning of what the tool said."""
+    """A logged call of a tool, without secrets, and with the beginning of its output."""
 
     id: str
     name: str
@@ -37,15 +37,15 @@ class ToolCall:
 
     @property
     def expires_at(self) -> datetime:
-        """When it is gone."""
+        """When the entry expires."""
         return (self.at + LIFE).replace(microsecond=0)
 
 
 @dataclass(frozen=True)
 class ToolCallPage:
-    """Some tool calls, newest first. ``cursor`` is None when there are no more.
+    """Some tool calls, newest first. ``cursor`` is None if there are no more.
 
-    ``missing`` says what could not be looked at.
+    ``missing`` says what could not be read.
     """
 
     calls: tuple[ToolCall, ...]
@@ -64,7 +64,7 @@ def observed(
     at: datetime,
     session_id: str | None,
 ) -> ToolCall:
-    """Return what is kept of a call."""
+    """Return the log entry of a call."""
     check_id("tool name", name)
     if duration < timedelta(0):
         raise InvalidRequestError(f"a duration cannot be negative, got {duration.total_seconds()} s")

@@ -1,1 +1,1 @@
-"""Facts, preferences and notes: what is known about a user, and when it holds."""
+"""Facts, preferences and notes about a user, and when they are true."""

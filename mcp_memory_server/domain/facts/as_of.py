@@ -1,30 +1,30 @@
-"""Facts of an earlier time: what was true then, as far as it is known now."""
+"""Select the facts that were true at an earlier time."""
 
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
-from mcp_memory_server.domain.facts.fact import Fact, Permanence, Standing, begins, held_at
+from mcp_memory_server.domain.facts.fact import Fact, Permanence, Standing, begins_at, held_at
 from mcp_memory_server.domain.facts.supersession import is_single_valued
 
 
-def true_then(facts: Mapping[str, Fact], moment: datetime) -> list[str]:
+def facts_true_at(facts: Mapping[str, Fact], moment: datetime) -> list[str]:
     """Return the names of the facts that were true at this moment.
 
-    Where nobody said since when something is true, the first that is known of it is taken to have been true before it
-    was learned (`learned_later`), unless it is something that passes.
+    If the start of a fact is unknown, the first known value is assumed to have been true before it was learned
+    (`learned_later`), unless the fact is transient.
     """
-    sure = {name: fact for name, fact in facts.items() if fact.standing is not Standing.CANDIDATE}
-    held = [name for name, fact in sure.items() if held_at(fact, moment)]
-    if len(held) == len(sure):
+    certain = {name: fact for name, fact in facts.items() if fact.standing is not Standing.CANDIDATE}
+    held = [name for name, fact in certain.items() if held_at(fact, moment)]
+    if len(held) == len(certain):
         return held
-    later = {name: fact for name, fact in sure.items() if _may_have_held(fact, moment)}
-    return held + _first_of_each(later, sure, {name: sure[name] for name in held})
+    later = {name: fact for name, fact in certain.items() if _may_have_held(fact, moment)}
+    return held + _first_of_each(later, certain, {name: certain[name] for name in held})
 
 
 def learned_later(fact: Fact, moment: datetime) -> bool:
-    """Tell whether the fact was learned after this moment, and nobody said that it was true then."""
-    return moment < begins(fact) and fact.since is None
+    """Check whether the fact was learned after this moment, and it is unknown whether it was true then."""
+    return moment < begins_at(fact) and fact.since is None
 
 
 def _may_have_held(fact: Fact, moment: datetime) -> bool:
@@ -32,13 +32,13 @@ def _may_have_held(fact: Fact, moment: datetime) -> bool:
         return False
     if fact.until is not None:
         return moment.date() <= fact.until
-    return fact.over_from is None  # an event was not true before it was announced
+    return fact.ends_at is None  # an announced event was not true before its announcement
 
 
-def _first_of_each(later: Mapping[str, Fact], sure: Mapping[str, Fact], held: Mapping[str, Fact]) -> list[str]:
-    """Return those before which nothing else is known to have been true of the same thing."""
-    followed = {fact.superseded_by for fact in sure.values() if fact.superseded_by is not None}
-    ends = {(_folded(fact.topic), fact.valid_to) for fact in sure.values() if fact.topic and fact.valid_to}
+def _first_of_each(later: Mapping[str, Fact], certain: Mapping[str, Fact], held: Mapping[str, Fact]) -> list[str]:
+    """Return the facts of which no earlier value was true."""
+    followed = {fact.superseded_by for fact in certain.values() if fact.superseded_by is not None}
+    ends = {(_folded(fact.topic), fact.valid_to) for fact in certain.values() if fact.topic and fact.valid_to}
     first = {
         name: fact
         for name, fact in later.items()

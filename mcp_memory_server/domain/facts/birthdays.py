@@ -1,4 +1,4 @@
-"""Birthdays in the text of a fact: the day and month on which somebody was born, and when that comes round again."""
+"""Find a birthday in the text of a fact, and work out when it comes round again."""
 
 import re
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from typing import NamedTuple
 from mcp_memory_server.domain.language.calendar_words import MONTHS
 
 FARTHEST_AFTER = 40
-"""A date belongs to a birth word up to so many characters before it: "was born in Ghent, Belgium, on 8 December"."""
+"""The most characters between a birth word and a date after it: "was born in Ghent, Belgium, on 8 December"."""
 FARTHEST_BEFORE = 20
-"""The same for a date that comes first: "8 December is Ida's birthday"."""
+"""The same for a date before the birth word: "8 December is Ida's birthday"."""
 LEAP_YEAR = 2000
 
 _MORE_MONTHS = (
@@ -40,7 +40,7 @@ _FORMS = tuple(
         r"(?:(?P<year>\d{4})\s?年\s?)?(?<!\d)(?P<month>\d{1,2})\s?月\s?(?P<day>\d{1,2})\s?[日号號]",
     )
 )
-# "Birthday present" is no birthday, "the baker born to bake" has no date near.
+# A "birthday present" is no birthday; "the baker born to bake" has no date nearby.
 _BIRTH = re.compile(
     r"\b(?:born|birth ?date|date of birth|"
     r"birthday(?! (?:party|presents?|gifts?|cards?|cake|dinner|lunch|trip|budget|wish\w*|celebration|surprise))|"
@@ -48,14 +48,14 @@ _BIRTH = re.compile(
     r"née? le|anniversaire|naissance|nat[oa] il|compleanno)\b|誕生日|生まれ|生年月日|生日|出生",
     re.IGNORECASE,
 )
-# Looking for the words is slow: most texts have no number, or no beginning of any of them.
+# The search for birth words is slow, and most texts have no number or contain no beginning of such a word.
 _HAS_NUMBER = re.compile(r"\d")
-_MAY_TELL_OF_BIRTH = re.compile("b(?:orn|irth)|geb(?:or|urt)|cumple|n(?:ac|asc|ais|ée?|at[oa])|ann?ivers|complean|生")
+_MAY_MENTION_BIRTH = re.compile("b(?:orn|irth)|geb(?:or|urt)|cumple|n(?:ac|asc|ais|ée?|at[oa])|ann?ivers|complean|生")
 _NEXT_SENTENCE = re.compile(r"[;。!?]|(?<!\d)\.\s")
 
 
 class Birthday(NamedTuple):
-    """A day of each year; ``year`` is that of the birth, if it is known."""
+    """A day of each year; ``year`` is that of the birth, None if unknown."""
 
     month: int
     day: int
@@ -63,8 +63,8 @@ class Birthday(NamedTuple):
 
 
 def birthday_in(text: str) -> Birthday | None:
-    """Return the birthday that the text names: a date close to a word for birth. None without a day and a month."""
-    if not (_HAS_NUMBER.search(text) and _MAY_TELL_OF_BIRTH.search(text.lower())):
+    """Return the birthday that the text names: a date close to a birth word. None without a day and a month."""
+    if not (_HAS_NUMBER.search(text) and _MAY_MENTION_BIRTH.search(text.lower())):
         return None
     births = [match.span() for match in _BIRTH.finditer(text)]
     if not births:
@@ -78,7 +78,7 @@ def birthday_in(text: str) -> Birthday | None:
 def next_birthday(text: str, today: date) -> date | None:
     """Return the next birthday that the text names, today included.
 
-    None if the full date of it is still to come: such a day is an event, which comes once.
+    None if the full date is still to come: such a date is an event, which happens once.
     """
     birthday = birthday_in(text)
     if birthday is None or (birthday.year is not None and _on(birthday, birthday.year) > today):
@@ -111,7 +111,7 @@ def _is_a_day(birthday: Birthday) -> bool:
 
 
 def _on(birthday: Birthday, year: int) -> date:
-    """Return the birthday of a year; who was born on 29 February has it on the 28th of a common year."""
+    """Return the birthday in a year; 29 February becomes the 28th in a common year."""
     try:
         return date(year, birthday.month, birthday.day)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Dates of facts: those that people and models give as arguments, and those that stand in the text of a fact."""
+"""Parse dates of facts: those given as arguments, and those in the text of a fact."""
 
 import calendar
 import re
@@ -10,11 +10,11 @@ from mcp_memory_server.domain.language.calendar_words import MONTHS
 from mcp_memory_server.errors import InvalidRequestError
 
 LONGEST_SINCE_A_CHANGE = timedelta(days=400)
-"""People tell of changes of the last year with their dates; older dates belong to something else."""
+"""A date in a fact about a change is taken as the date of the change if it is at most this old."""
 
 _DAY, _YEAR = r"(?P<day>\d{1,2})", r"(?P<year>\d{4})"
 _MONTH_NAME = rf"(?P<name>{'|'.join(sorted(MONTHS, key=len, reverse=True))})"
-# A number is not cut out of a longer one, nor out of a version or an amount.
+# A number must not be part of a longer one, of a version or of an amount.
 _ALONE = r"(?<![\d.,/-])"
 _END = r"(?![\d/-]|[.,]\d)"
 
@@ -28,7 +28,7 @@ _FORMS = tuple(
         rf"(?<!\d){_YEAR}\s?年\s?(?P<month>\d{{1,2}})\s?月\s?{_DAY}\s?日",
     )
 )
-# "Works at Globex from 2026-11-01" is true from that day on: the date is no event that will have passed.
+# "Works at Globex from 2026-11-01" is true from that day on: the date is not that of an event.
 _BEGINS = re.compile(
     r"\b(?:from|since|starting|starting on|as of|beginning|ab|seit|von|desde|desde el|a partir del?)(?: the)?\s*$",
     re.IGNORECASE,
@@ -40,7 +40,7 @@ _FULL = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
 
 
 def first_day(argument: str, text: str) -> date:
-    """Read a date, the first day of a month ("2026-03") or the first day of a year ("2026").
+    """Parse a date, or the first day of a month ("2026-03") or a year ("2026").
 
     Raises:
         InvalidRequestError: It is none of these. The message names the argument.
@@ -49,7 +49,7 @@ def first_day(argument: str, text: str) -> date:
 
 
 def last_day(argument: str, text: str) -> date:
-    """Read a date, the last day of a month ("2026-03") or the last day of a year ("2026").
+    """Parse a date, or the last day of a month ("2026-03") or a year ("2026").
 
     Raises:
         InvalidRequestError: It is none of these. The message names the argument.
@@ -58,18 +58,19 @@ def last_day(argument: str, text: str) -> date:
 
 
 def dates_in(text: str) -> list[date]:
-    """Return the days that the text names in full, in the order of the text, each once.
+    """Return the full dates in the text, in order and without duplicates.
 
-    Only what can be read in one way: "3 October 2026", "October 3, 2026", "3.10.2026", "3 de octubre de 2026",
-    "2026年10月3日" and ISO dates. "10/3/2026" means another day in each country, "October 2026" is no day.
+    Only unambiguous ones: "3 October 2026", "October 3, 2026", "3.10.2026", "3 de octubre de 2026", "2026年10月3日" and
+    ISO dates. "10/3/2026" means another day in each country, and "October 2026" is no day.
     """
     return list(dict.fromkeys(day for _, _, day in _found(text)))
 
 
 def event_day(fact_text: str, learned: date) -> date | None:
-    """Return the day of the event that the fact announces: its only date, if that was to come when it was learned.
+    """Return the day of the event that a fact announces: its only date, if it was in the future when the fact was
+    learned.
 
-    A date from which something holds ("from 2026-11-01") announces no event.
+    A date from which something is true ("from 2026-11-01") announces no event.
     """
     found = _found(fact_text)
     days = {day for _, _, day in found}
@@ -81,7 +82,7 @@ def event_day(fact_text: str, learned: date) -> date | None:
 
 
 def change_day(fact_text: str, learned: date) -> date | None:
-    """Return the day of the change that a new value tells of: its only date, if that is past and not long past.
+    """Return the day of the change that a new value reports: its only date, if it is in the recent past.
 
     "Ana moved to Lisbon on 2026-03-02" says until when she lived elsewhere; a date of birth does not.
     """
@@ -90,7 +91,7 @@ def change_day(fact_text: str, learned: date) -> date | None:
 
 
 def _found(text: str) -> list[tuple[int, int, date]]:
-    """Return where each date begins and ends, and the day that it names."""
+    """Return the start, the end and the day of each date."""
     if not _HAS_YEAR.search(text):
         return []  # most facts
     plain = _plain(text)
@@ -103,7 +104,7 @@ def _read(match: re.Match[str]) -> Iterator[tuple[int, int, date]]:
     try:
         yield match.start(), match.end(), date(int(parts["year"]), month, int(parts["day"]))
     except ValueError:
-        return  # there is no such day
+        return  # no such day exists
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Facts: what is known, how sure it is, and what a new statement does to what was known before."""
+"""Statements and facts: their values, how confidence fades, and when a fact is true."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -14,13 +14,13 @@ from mcp_memory_server.errors import InvalidRequestError
 MAX_FACT_BYTES = 8 * 1024
 
 TRANSIENT_LIFE = timedelta(days=14)
-"""So long something transient is true, unless its last day is known."""
+"""How long a transient fact is true if its last day is unknown."""
 
 INSTANT = timedelta(microseconds=1)
 
 
 class Source(StrEnum):
-    """Where a fact comes from: the user said it, confirmed it, it came from a file, or it was concluded."""
+    """The origin of a fact: stated or confirmed by the user, imported from a file, or inferred."""
 
     USER_STATED = "user_stated"
     CONFIRMED = "confirmed"
@@ -32,8 +32,7 @@ class Permanence(StrEnum):
     """How fast the confidence in a fact fades.
 
     ``permanent`` never (a name, a birthday), ``durable`` over years (an employer, a city), ``transient`` within days:
-    it is true until its last day, or for two weeks. ``inferred`` is what an inference gets by itself; it cannot be
-    asked for.
+    it is true until its last day, or for two weeks. ``inferred`` is assigned to inferences and cannot be requested.
     """
 
     PERMANENT = "permanent"
@@ -43,7 +42,7 @@ class Permanence(StrEnum):
 
 
 class Standing(StrEnum):
-    """Whether a fact holds, only might hold, or held once."""
+    """Whether a fact is true, may be true, or was true once."""
 
     CURRENT = "current"
     CANDIDATE = "candidate"
@@ -51,7 +50,9 @@ class Standing(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What learning a statement did. What had ``ended`` is not brought back by an inference or by old text."""
+    """The result of learning a statement. ``ended``: the fact is history, and an inference or old text does not revive
+    it.
+    """
 
     LEARNED = "learned"
     SUPPORTED = "supported"
@@ -70,11 +71,10 @@ _HALF_LIFE = {
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that was said or concluded, to be learned. ``said_at`` is older than now for old text.
+    """Something to learn: what the user said, or what was inferred. ``said_at`` is in the past for old text.
 
-    ``since`` and ``until`` are the first and the last day on which it is true, as far as they are known; on
-    ``remind_on`` the user wants to be reminded of it. What ``expires_at`` a moment is removed then, and not kept as
-    history.
+    ``since`` and ``until`` are the first and the last day on which it is true, None if unknown; ``remind_on`` is the
+    day of a reminder. A fact is deleted at ``expires_at`` and not kept as history.
     """
 
     text: str
@@ -114,16 +114,16 @@ class Statement:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What is the same for the same statement in other typing."""
+        """The id of the text: the same for texts that differ only in case, spacing and final punctuation."""
         return fingerprint(self.text)
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is known about the user, with how and when it came to be known, and when it is true.
+    """A statement that is stored, with how and when it was learned, and when it is true.
 
-    Memory has held this version from ``valid_from`` until ``valid_to``: ``valid_from`` is when it was learned. It is
-    true from ``since`` up to and including ``until``, as far as that is known.
+    ``valid_from`` is when it was learned, ``valid_to`` when memory stopped holding it as current. It is true from
+    ``since`` up to and including ``until``, as far as these are known.
     """
 
     id: str
@@ -144,16 +144,16 @@ class Fact:
     until: date | None = None
     remind_on: date | None = None
     superseded_by: str | None = None
-    """The fingerprint of the statement that took its place, of a past fact that was superseded."""
+    """The fingerprint of the statement that superseded this past fact."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """What is the same for the same statement in other typing."""
+        """The id of the text: the same for texts that differ only in case, spacing and final punctuation."""
         return fingerprint(self.text)
 
     @cached_property
-    def over_from(self) -> datetime | None:
-        """When it is over by itself: after its last day, its transient period, or the event that it announces."""
+    def ends_at(self) -> datetime | None:
+        """When it stops being true by itself: after its last day, its transient period, or the announced event."""
         if self.until is not None:
             return _end_of(self.until)
         if self.permanence is Permanence.TRANSIENT:
@@ -163,21 +163,21 @@ class Fact:
         return None
 
     def is_over(self, now: datetime) -> bool:
-        """Tell whether it is history: superseded, ended, or past its time."""
-        return self.standing is Standing.PAST or (self.over_from is not None and now >= self.over_from)
+        """Check whether it is history: superseded, ended, or past its time."""
+        return self.standing is Standing.PAST or (self.ends_at is not None and now >= self.ends_at)
 
     @property
     def last_day(self) -> date | None:
-        """The last day on which it is or was true; of what was superseded or ended, at the latest the day of that."""
-        ends = [moment for moment in (self.valid_to, None if self.until else self.over_from) if moment is not None]
+        """The last day on which it is or was true; for a superseded or ended fact at the latest the day of that."""
+        ends = [moment for moment in (self.valid_to, None if self.until else self.ends_at) if moment is not None]
         return self.until or ((min(ends) - INSTANT).date() if ends else None)
 
 
 @dataclass(frozen=True)
 class Tombstone:
-    """The mark that a statement was forgotten. It keeps a fingerprint, not the text, and where it was said.
+    """A record that a statement was forgotten. It holds the fingerprint, not the text, and where it was said.
 
-    By the sketch (see `domain.mentions`) other sentences about the same are recognised; it does not hold the words.
+    The sketch (see `domain.mentions`) recognises other sentences about the same matter and does not hold the words.
     """
 
     fingerprint: str
@@ -188,42 +188,43 @@ class Tombstone:
 
 
 def check_order(since: date | None, until: date | None) -> None:
-    """Refuse a time that ends before it begins."""
+    """Refuse a period that ends before it begins."""
     if since is not None and until is not None and since > until:
         raise InvalidRequestError(f"until must not be before since, got since={since} and until={until}")
 
 
 def fact_id(text: str) -> str:
-    """Return the id of a statement: the same for the same text, whoever says it again and under whatever topic."""
+    """Return the id of a statement: the same for the same text, whoever says it and whatever its topic is."""
     return fingerprint(text)
 
 
 def with_text_of(source: Statement | Fact, fact: Fact) -> Fact:
-    """Return a new fact that has the text of the source, whose fingerprint need not be computed again."""
+    """Return a new fact with the text of the source, reusing its fingerprint if that was computed."""
     if "fingerprint" in vars(source):
         vars(fact)["fingerprint"] = source.fingerprint
     return fact
 
 
 def ended(fact: Fact, moment: datetime, *, by: str | None = None, until: date | None = None) -> Fact:
-    """Return the fact as history that memory held until this moment, and for an instant at least.
+    """Return the fact as history that ended at this moment, but at least an instant after it was learned.
 
-    ``by`` is the fingerprint of what took its place; ``until`` the last day on which it was true, if that is known.
+    ``by`` is the fingerprint of the statement that supersedes it; ``until`` the last day on which it was true, if
+    known.
     """
     change = max(moment, fact.valid_from + INSTANT)
-    # A last day that was still to come when it ended is none.
+    # A planned last day after the actual end does not count.
     planned = fact.until if fact.until is not None and fact.until <= change.date() else None
     last = _last_day(fact, until) or planned
     return with_text_of(fact, replace(fact, standing=Standing.PAST, valid_to=change, superseded_by=by, until=last))
 
 
 def ends_on(fact: Fact, until: date) -> Fact:
-    """Return the fact as one that is true up to and including this day, unless it ends earlier or begins later."""
+    """Return the fact as true up to and including this day, unless it ends earlier or begins later."""
     return with_text_of(fact, replace(fact, until=_last_day(fact, until) or fact.until))
 
 
 def confidence_at(fact: Fact, now: datetime) -> float:
-    """Return how sure the fact is now: what was said fades at the pace of its permanence."""
+    """Return the confidence at this moment: it fades with the age of the statement at the pace of its permanence."""
     half_life = _HALF_LIFE.get(fact.permanence)
     if half_life is None:
         return fact.confidence
@@ -231,28 +232,28 @@ def confidence_at(fact: Fact, now: datetime) -> float:
     return fact.confidence * 0.5 ** (age / half_life)
 
 
-def begins(fact: Fact) -> datetime:
-    """Return when it began to be true, as far as that is known; else when it was learned."""
+def begins_at(fact: Fact) -> datetime:
+    """Return when the fact began to be true if that is known, else when it was learned."""
     return fact.valid_from if fact.since is None else datetime.combine(fact.since, time.min, UTC)
 
 
 def held_at(fact: Fact, moment: datetime) -> bool:
-    """Tell whether the fact was true at this moment; where that is not known, whether memory held it."""
-    if moment < begins(fact):
+    """Check whether the fact was true at this moment or, if that is unknown, whether it was stored as current then."""
+    if moment < begins_at(fact):
         return False
     if fact.until is not None:
         return moment < _end_of(fact.until)
-    ends = [end for end in (fact.valid_to, fact.over_from) if end is not None]
+    ends = [end for end in (fact.valid_to, fact.ends_at) if end is not None]
     return all(moment < end for end in ends)
 
 
 def default_confidence(source: Source) -> float:
-    """Return how sure a statement is of which nothing else is said."""
+    """Return the confidence of a statement that gives none."""
     return _CONFIDENCE[source]
 
 
 def _last_day(fact: Fact, until: date | None) -> date | None:
-    """Return the earlier one of two last days, None if the fact would end before it began."""
+    """Return the earlier of two last days; None if the fact would end before it began."""
     if until is None or (fact.since is not None and until < fact.since):
         return None
     return until if fact.until is None else min(until, fact.until)

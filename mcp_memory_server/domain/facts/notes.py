@@ -1,4 +1,4 @@
-"""Notes: feedback that the user gave, and patterns in how the user behaves. They fade, and then they are gone."""
+"""Notes: feedback from the user and patterns in the user's behaviour. They expire."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ MAX_NOTE_BYTES = 4 * 1024
 
 
 class NoteKind(StrEnum):
-    """What a note is about, which decides how long it lives."""
+    """The kind of a note, which decides how long it lives."""
 
     FEEDBACK = "feedback"
     PATTERN = "pattern"
@@ -21,7 +21,7 @@ LIFE = {NoteKind.FEEDBACK: timedelta(days=180), NoteKind.PATTERN: timedelta(days
 
 @dataclass(frozen=True)
 class Note:
-    """Something observed about the user that is not a fact: it is dated, and it expires."""
+    """A dated observation about the user that is not a fact and expires."""
 
     id: str
     kind: NoteKind
@@ -35,5 +35,5 @@ class Note:
 
 
 def expiry(kind: NoteKind, now: datetime) -> datetime:
-    """Return when a note of this kind, made now, is gone."""
+    """Return when a note of this kind, made now, expires."""
     return (now + LIFE[kind]).replace(microsecond=0)

@@ -11,7 +11,7 @@ MAX_VALUE_BYTES = 2 * 1024
 
 
 class SetBy(StrEnum):
-    """Who chose the value. A default never overwrites what the user set."""
+    """Who chose the value. A default never overwrites a choice of the user."""
 
     USER = "user"
     DEFAULT = "default"
@@ -33,7 +33,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class PreferenceChange:
-    """What setting a preference did: what holds now, and what held before."""
+    """The result of setting a preference: the value now and the value before."""
 
     preference: Preference
     earlier: Preference | None
@@ -41,7 +41,7 @@ class PreferenceChange:
 
 
 def choose(wanted: Preference, stored: Preference | None) -> PreferenceChange:
-    """Decide what holds: the wanted value, unless it is a default and the user has chosen."""
+    """Return which value is kept: the wanted one, unless it is a default and the user has chosen."""
     if stored is not None and wanted.set_by is SetBy.DEFAULT and stored.set_by is SetBy.USER:
         return PreferenceChange(stored, stored, changed=False)
     same = stored is not None and (stored.value, stored.set_by) == (wanted.value, wanted.set_by)

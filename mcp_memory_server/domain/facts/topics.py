@@ -1,4 +1,4 @@
-"""Topics: paths such as ``personal/location/city``, of which any prefix can be asked for."""
+"""Topics: paths such as ``personal/location/city``. Any prefix of a path can be queried."""
 
 from mcp_memory_server.domain.kernel.items import byte_length
 from mcp_memory_server.errors import InvalidRequestError
@@ -8,7 +8,7 @@ EXAMPLE = "personal/location/city"
 
 
 def checked_topic(topic: str) -> str:
-    """Return the topic of one fact.
+    """Return the topic of one fact unchanged.
 
     Raises:
         InvalidRequestError: It is empty, too long, or has an empty part.
@@ -22,12 +22,12 @@ def checked_topic(topic: str) -> str:
 
 
 def checked_prefix(prefix: str) -> str:
-    """Return what facts are to be listed under: ``personal`` and ``personal/`` mean the same."""
+    """Return the prefix under which facts are listed: ``personal`` and ``personal/`` mean the same."""
     return checked_topic(prefix.removesuffix("/"))
 
 
 def is_under(topic: str | None, prefix: str) -> bool:
-    """Tell whether the topic is this one or lies below it, in whatever case they are written."""
+    """Check whether the topic is this prefix or lies below it, ignoring case."""
     if topic is None:
         return False
     folded, below = topic.casefold(), prefix.casefold()
@@ -35,12 +35,12 @@ def is_under(topic: str | None, prefix: str) -> bool:
 
 
 def same_topic(one: str | None, other: str | None) -> bool:
-    """Tell whether both are the same topic, in whatever case they are written."""
+    """Check whether both are the same topic, ignoring case."""
     return one is not None and other is not None and one.casefold() == other.casefold()
 
 
 def narrower(topic: str | None, new: str | None) -> str | None:
-    """Return the topic of what is said under two: the first, unless the new one lies below it."""
+    """Return the topic of a fact that was given two: the first one, unless the new one lies below it."""
     if topic is None or new is None:
         return topic or new
     return topic if same_topic(topic, new) or not is_under(new, topic) else new

@@ -1,4 +1,4 @@
-"""What is coming up: the days that a fact names or was given, as far as they are near."""
+"""Find the upcoming days of a fact: dates, reminders and birthdays of the next weeks."""
 
 import re
 from dataclasses import dataclass
@@ -10,43 +10,43 @@ from mcp_memory_server.domain.facts.fact import Fact, Permanence, Standing
 
 LOOKED_AHEAD = timedelta(weeks=6)
 REMINDED_FOR = timedelta(days=7)
-"""A reminder whose day has come is shown for so long after it."""
+"""How long a reminder is shown after its day."""
 
-# Every date that is understood has a year in four digits. Looking for dates is slow, and most texts have none.
+# Every date that can be parsed has a year of four digits. The search for dates is slow, and most texts have none.
 _MAY_NAME_A_DAY = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
 @dataclass(frozen=True)
 class Due:
-    """A day that is near, and in words what is then."""
+    """An upcoming day and its label."""
 
     day: date
     label: str
 
 
 def days_of(fact: Fact) -> tuple[date, ...]:
-    """Return the days that may be worth telling of beforehand: each is looked at again when it is near."""
+    """Return the days that a fact names or was given. Whether one is shown is decided when it is near."""
     given = [day for day in (fact.remind_on, fact.until, fact.since) if day is not None]
     named = dates_in(fact.text) if _MAY_NAME_A_DAY.search(fact.text) else []
     return tuple(dict.fromkeys([*given, *(named if len(named) == 1 else [])]))
 
 
 def days_near(fact: Fact, today: date) -> tuple[date, ...]:
-    """Return the days to look at again, with the next birthday, which depends on the day of asking."""
+    """Return the days of a fact together with the next birthday, which depends on today."""
     birthday = next_birthday(fact.text, today)
     return days_of(fact) if birthday is None else tuple(dict.fromkeys([*days_of(fact), birthday]))
 
 
 def end_of(fact: Fact) -> datetime | None:
-    """Return when the fact is over by itself, without looking for dates where none can be."""
+    """Return when the fact ends by itself, without the slow search for dates in a text that has none."""
     may_end = fact.until is not None or fact.permanence is Permanence.TRANSIENT
-    return fact.over_from if may_end or _MAY_NAME_A_DAY.search(fact.text) else None
+    return fact.ends_at if may_end or _MAY_NAME_A_DAY.search(fact.text) else None
 
 
 def due(fact: Fact, now: datetime) -> Due | None:
-    """Return what of the fact comes up in the next weeks, None if nothing does.
+    """Return the next upcoming day of the fact; None if it has none in the next weeks.
 
-    A reminder is due from its day on, for a week, even if the day that it is about has passed.
+    A reminder is due from its day on, for a week, even if the event itself has passed.
     """
     today = now.date()
     if fact.standing is not Standing.CURRENT:
@@ -71,7 +71,7 @@ def _birthday(fact: Fact, today: date) -> Due | None:
 
 
 def in_days(day: date, today: date) -> str:
-    """Return how far away a day is, in words."""
+    """Return the distance of a day in words."""
     days = (day - today).days
     match days:
         case 0:

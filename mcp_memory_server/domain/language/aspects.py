@@ -1,15 +1,15 @@
-"""Aspects: the parts of a broad query, which are searched one by one so that each part finds its memories.
+"""Split a broad query into its parts, so that each part finds its own memories.
 
 "food: diet, allergies, dislikes" and "work project, boss, what he likes" are lists of things to look up, and so is
-"What are my allergies and where do I work?". A sentence with a comma in it mostly is not.
+"What are my allergies and where do I work?". A sentence with a comma usually is not.
 """
 
 import re
 
 MOST_ASPECTS = 6
-"""So many parts are searched for themselves; what comes after them is found by the whole query."""
+"""So many parts are searched separately; further ones are found by the whole query."""
 LONGEST_LISTED = 6
-"""A part of a list has at most so many words. Longer ones are clauses of a sentence."""
+"""The most words of a part of a list. Longer parts are clauses of a sentence."""
 
 _LIST = re.compile(r"[,;、，；/]|\s[-–]\s|\n|\s(?:and|und|y|e|et|&|\+)\s")  # noqa: RUF001 - also the commas of other scripts
 _QUESTIONS = re.compile(r"(?<=[?？])\s*")  # noqa: RUF001
@@ -18,7 +18,7 @@ _SENTENCE = re.compile(r"[.!?。！？]")  # noqa: RUF001
 
 
 def aspects_of(query: str) -> list[str]:
-    """Return what to search for beside the whole query; nothing if the query has one aspect only.
+    """Return what to search for besides the whole query; nothing if the query has only one part.
 
     A heading belongs to each of its parts: "food: diet, allergies" asks for "food diet" and for "food allergies".
     """

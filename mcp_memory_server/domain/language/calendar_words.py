@@ -1,4 +1,4 @@
-"""Calendar words: how people name months, days and stretches of time in English, German, Spanish, Japanese, Chinese."""
+"""Names of months, days and periods in English, German, Spanish, Japanese and Chinese."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -73,7 +73,7 @@ DAYS_BACK = {
     **dict.fromkeys(("yesterday", "last night", "gestern", "ayer", "anoche", "昨日", "昨天"), 1),
     **dict.fromkeys(("day before yesterday", "vorgestern", "anteayer", "一昨日", "前天"), 2),
 }
-STRETCHES: dict[str, tuple[Unit, int]] = {
+NAMED_PERIODS: dict[str, tuple[Unit, int]] = {
     **dict.fromkeys(("this week", "diese woche", "esta semana", "今週", "本周", "这周"), ("week", 0)),
     **dict.fromkeys(("last week", "letzte woche", "la semana pasada", "先週", "上周"), ("week", 1)),
     **dict.fromkeys(("this month", "diesen monat", "este mes", "今月", "这个月"), ("month", 0)),
@@ -81,4 +81,4 @@ STRETCHES: dict[str, tuple[Unit, int]] = {
     **dict.fromkeys(("this year", "dieses jahr", "este año", "今年"), ("year", 0)),
     **dict.fromkeys(("last year", "letztes jahr", "el año pasado", "去年", "昨年"), ("year", 1)),
 }
-"""A week, month or year, and how many of them ago."""
+"""The unit of each named period, and how many units ago it was."""

@@ -1,7 +1,7 @@
-"""Whether a sentence speaks of something else that was said: told by the words they share.
+"""Check by shared words whether a sentence repeats another statement, also a forgotten one.
 
-What was forgotten is kept as a sketch: each word becomes one of a thousand numbers, which dozens of words share. No
-word can be read back from it, but a sentence that repeats most of them is recognised.
+A forgotten statement is kept as a sketch: each word becomes one of 1,024 numbers, which dozens of words share. No word
+can be read back from it, but a sentence that repeats most of them is recognised.
 """
 
 import hashlib
@@ -17,48 +17,48 @@ SHARE_OF_THE_SENTENCE = 0.6
 _OF_QUOTING = frozenset({"said"})
 
 
-def telling(text: str) -> frozenset[str]:
-    """Return the words of a text that carry meaning, each once."""
+def content_words(text: str) -> frozenset[str]:
+    """Return the distinct words of a text that carry meaning."""
     return frozenset(words(text))
 
 
 def sketch(text: str) -> tuple[int, ...]:
-    """Return what a sentence about the same can be recognised by, without the words."""
-    return tuple(sorted({_number(word) for word in telling(text)})[:MOST_SKETCHED])
+    """Return the sketch that recognises sentences about the same matter, without the words."""
+    return tuple(sorted({_number(word) for word in content_words(text)})[:MOST_SKETCHED])
 
 
-def speaks_of(sentence: str, forgotten: Collection[int]) -> bool:
-    """Tell whether a sentence repeats most of what was sketched. When in doubt it does: what is forgotten stays so."""
-    wanted, said = set(forgotten), {_number(word) for word in telling(sentence)}
-    shared = len(wanted & said)
+def matches_sketch(sentence: str, forgotten: Collection[int]) -> bool:
+    """Check whether a sentence repeats most of a sketched statement. In doubt it does, so that it stays forgotten."""
+    wanted, found = set(forgotten), {_number(word) for word in content_words(sentence)}
+    shared = len(wanted & found)
     if shared < min(2, len(wanted)) or not shared:
         return False
-    return shared >= SHARE_OF_WHAT_WAS_SAID * len(wanted) or shared >= SHARE_OF_THE_SENTENCE * len(said)
+    return shared >= SHARE_OF_WHAT_WAS_SAID * len(wanted) or shared >= SHARE_OF_THE_SENTENCE * len(found)
 
 
-def names(topic: str, forgotten: Collection[int]) -> bool:
-    """Tell whether a topic is made of words that were sketched."""
-    said = {_number(word) for word in telling(topic)}
-    return bool(said) and said <= set(forgotten)
+def is_within_sketch(topic: str, forgotten: Collection[int]) -> bool:
+    """Check whether a topic consists of sketched words."""
+    found = {_number(word) for word in content_words(topic)}
+    return bool(found) and found <= set(forgotten)
 
 
 def is_stale(sentence: str, past: str, current: str) -> bool:
-    """Tell whether a sentence says what was true before, going by the words that only the earlier statement has."""
-    only_then = telling(past) - telling(current)
-    return bool(only_then) and 2 * len(only_then & telling(sentence)) >= len(only_then)
+    """Check whether a sentence states a past value, going by the words that only the past statement has."""
+    only_then = content_words(past) - content_words(current)
+    return bool(only_then) and 2 * len(only_then & content_words(sentence)) >= len(only_then)
 
 
-def same_matter(one: str, other: str) -> bool:
-    """Tell whether two texts say much the same: most words of the shorter one are in the other."""
-    mine, theirs = telling(one), telling(other)
+def is_same_matter(one: str, other: str) -> bool:
+    """Check whether two texts say much the same: most words of the shorter one are in the other."""
+    mine, theirs = content_words(one), content_words(other)
     shorter = min(len(mine), len(theirs))
     return bool(shorter) and len(mine & theirs) >= SHARE_OF_THE_SENTENCE * shorter
 
 
 def is_covered(text: str, by: Iterable[str]) -> bool:
-    """Tell whether one of the others says all that this text says: every number, and nearly every other word."""
-    mine = telling(text) - _OF_QUOTING
-    return bool(mine) and any(_covers(mine - telling(other), len(mine)) for other in by)
+    """Check whether one of the other texts says all that this one says: every number, and nearly every other word."""
+    mine = content_words(text) - _OF_QUOTING
+    return bool(mine) and any(_covers(mine - content_words(other), len(mine)) for other in by)
 
 
 def _covers(missing: frozenset[str], of: int) -> bool:

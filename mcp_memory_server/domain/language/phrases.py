@@ -1,8 +1,8 @@
-"""How people word preferences, corrections, recommendations, greetings and thanks, as regular expressions.
+"""Regular expressions for preferences, corrections, recommendations, greetings and thanks.
 
-English, German and Spanish phrases begin at a word; the Japanese and Chinese ones, under ``…_ELSEWHERE``, stand
-anywhere. All are for text in NFKC, in lower case, with plain apostrophes and single spaces. The remarks tell what must
-not be taken for them.
+English, German and Spanish phrases begin at a word; the Japanese and Chinese ones, under ``…_ELSEWHERE``, match
+anywhere. All are for text in NFKC, in lower case, with plain apostrophes and single spaces. The comments name similar
+phrases that must not match.
 """
 
 PREFERS = (

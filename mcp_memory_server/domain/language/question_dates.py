@@ -1,7 +1,7 @@
-"""Question dates: the times that a question speaks of, seen from the moment at which it is asked.
+"""Find the periods that a question names, seen from the moment at which it is asked.
 
-A date without a year lies in the past: "in May", asked in March, means May of the year before. "Two weeks ago" means
-around then, because people round. What is not understood is not guessed.
+A date without a year is in the past: "in May", asked in March, means May of the year before. "Two weeks ago" means
+around then, because people round. Wordings that are not understood are ignored.
 """
 
 import re
@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from mcp_memory_server.domain.language.calendar_words import (
     DAYS_BACK,
     MONTHS,
+    NAMED_PERIODS,
     NUMBERS,
-    STRETCHES,
     UNIT_SIGNS,
     UNITS,
     WEEKDAYS,
@@ -23,13 +23,13 @@ from mcp_memory_server.domain.language.calendar_words import (
 _DAY = timedelta(days=1)
 _LENGTHS = {"day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
 _ROUNDED = {"day": timedelta(0), "week": 3 * _DAY, "month": 15 * _DAY, "year": 90 * _DAY}
-"""How far from the counted day the meant one may lie, on either side."""
+"""How far the meant day may be from the computed one, on either side."""
 _FARTHEST_YEARS = 100
 
 
 @dataclass(frozen=True)
 class Span:
-    """The time from ``start`` up to ``end``, which is no longer part of it."""
+    """The period from ``start`` up to, but not including, ``end``."""
 
     start: datetime
     end: datetime
@@ -37,14 +37,14 @@ class Span:
 
 @dataclass(frozen=True)
 class AskedTimes:
-    """The times that a question speaks of, in its order, and what is left of the question without them."""
+    """The periods that a question names, in order, and the rest of the question without them."""
 
     spans: tuple[Span, ...]
     rest: str
 
 
 def times_asked_for(question: str, asked_at: datetime) -> AskedTimes:
-    """Return the times that the question speaks of; none if it names none that is understood."""
+    """Return the periods that the question names; none if it names none that is understood."""
     rest = question.casefold()
     if not _may_name_a_time(rest):
         return AskedTimes((), rest)
@@ -54,13 +54,13 @@ def times_asked_for(question: str, asked_at: datetime) -> AskedTimes:
             span = span_of(match, asked_at)
             if span is not None:
                 found[match.start()] = span
-                # Taken: "5 May 2023" is not also "May 2023" and "2023".
+                # Removed from the rest: "5 May 2023" is not also "May 2023" and "2023".
                 rest = rest[: match.start()] + " " * len(match.group()) + rest[match.end() :]
     return AskedTimes(tuple(span for _, span in sorted(found.items())), rest)
 
 
 def _may_name_a_time(text: str) -> bool:
-    """Tell whether it is worth looking closer: most questions are about no time at all."""
+    """Check cheaply whether the text may name a period: most questions do not."""
     return not text.isascii() or not _TIME_WORDS.isdisjoint(_WORD.findall(text)) or _DIGIT.search(text) is not None
 
 
@@ -76,15 +76,15 @@ def _month(match: re.Match[str], asked_at: datetime) -> Span | None:
 
 
 def _whole_year(match: re.Match[str], asked_at: datetime) -> Span:
-    return _stretch_from(asked_at, "year", asked_at.year - int(match["year"]))
+    return _period_back(asked_at, "year", asked_at.year - int(match["year"]))
 
 
 def _days_back(match: re.Match[str], asked_at: datetime) -> Span:
-    return _stretch_from(asked_at, "day", DAYS_BACK[match.group()])
+    return _period_back(asked_at, "day", DAYS_BACK[match.group()])
 
 
-def _stretch(match: re.Match[str], asked_at: datetime) -> Span:
-    return _stretch_from(asked_at, *STRETCHES[match.group()])
+def _named_period(match: re.Match[str], asked_at: datetime) -> Span:
+    return _period_back(asked_at, *NAMED_PERIODS[match.group()])
 
 
 def _ago(match: re.Match[str], asked_at: datetime) -> Span | None:
@@ -104,10 +104,10 @@ def _up_to_now(match: re.Match[str], asked_at: datetime) -> Span | None:
 
 def _weekday(match: re.Match[str], asked_at: datetime) -> Span:
     back = (asked_at.weekday() - WEEKDAYS[match["weekday"]]) % 7 or 7
-    return _stretch_from(asked_at, "day", back)
+    return _period_back(asked_at, "day", back)
 
 
-def _stretch_from(asked_at: datetime, unit: Unit, back: int) -> Span:
+def _period_back(asked_at: datetime, unit: Unit, back: int) -> Span:
     today = _midnight(asked_at)
     if unit == "day":
         return Span(today - back * _DAY, today - (back - 1) * _DAY)
@@ -123,7 +123,7 @@ def _stretch_from(asked_at: datetime, unit: Unit, back: int) -> Span:
 
 
 def _date(year: int | None, month: int, day: int, asked_at: datetime) -> datetime | None:
-    """Return the day; without a year the last such day that is not in the future. None if there is no such day."""
+    """Return the day; without a year the last such day that is not in the future. None if no such day exists."""
     midnight = _midnight(asked_at)
     try:
         start = midnight.replace(year=year or asked_at.year, month=month, day=day)
@@ -162,7 +162,7 @@ def _phrases(names: Iterable[str]) -> str:
 
 
 _WORD, _DIGIT = re.compile(r"\w+"), re.compile(r"\d")
-_TIME_WORDS = frozenset(name.split()[-1] for name in (*MONTHS, *WEEKDAYS, *UNITS, *DAYS_BACK, *STRETCHES))
+_TIME_WORDS = frozenset(name.split()[-1] for name in (*MONTHS, *WEEKDAYS, *UNITS, *DAYS_BACK, *NAMED_PERIODS))
 
 _OF = r"(?:\.|,|\s+of|\s+de|\s+del)?\s*"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
@@ -188,7 +188,7 @@ _WORDINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Span
         (rf"(?P<number>\d{{1,3}})(?P<unit>{_one_of(UNIT_SIGNS)})前", _ago),
         (rf"\b(?:last|past|previous|letzten|vergangenen|últimos|últimas)\s+{_COUNT}\s+{_UNIT}", _up_to_now),
         (_phrases(DAYS_BACK), _days_back),
-        (_phrases(STRETCHES), _stretch),
+        (_phrases(NAMED_PERIODS), _named_period),
         (rf"\b(?:on|last|am|letzten|el|este)\s+(?P<weekday>{_one_of(WEEKDAYS)})\b", _weekday),
         (rf"(?:\b(?:in|since|during|of|en|seit|im jahr|desde)\s+{_YEAR}\b)", _whole_year),
         (r"(?P<year>(?:19|20)\d\d)年", _whole_year),

@@ -1,4 +1,4 @@
-"""Sentences: what people write, cut into pieces that can be told by themselves, with spaces between words or not."""
+"""Split text into sentences, with or without spaces between words."""
 
 import re
 
@@ -7,7 +7,7 @@ from mcp_memory_server.domain.kernel.text import one_line, shortened
 LONGEST_SENTENCE = 240
 SHORTEST_SENTENCE = 3
 
-# What is quoted or pasted was not said by whoever sends it.
+# Quoted or pasted text was not written by the sender.
 _PASTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"https?://\S+")
 _END = re.compile(r"(?<=[。！？])|(?<=[.!?…])[\"'”»)]*\s+|\n+")  # noqa: RUF001 - also the full stops of other scripts
@@ -16,7 +16,7 @@ _ASKS = re.compile(r"[?？]\s*$|(?:です|ます|でしょう)か。?$|[吗嗎�
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text in order, each on one line and not too long, without what was pasted into it."""
+    """Return the sentences of a text in order, each on one line and shortened, without pasted text."""
     found: list[str] = []
     for piece in _END.split(_LINK.sub("", _PASTED.sub("\n", text))):
         piece = one_line(piece)
@@ -28,5 +28,5 @@ def sentences(text: str) -> list[str]:
 
 
 def asks(sentence: str) -> bool:
-    """Tell whether a sentence is a question."""
+    """Check whether a sentence is a question."""
     return _ASKS.search(sentence.rstrip("\"'”») ")) is not None

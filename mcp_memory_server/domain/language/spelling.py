@@ -1,18 +1,18 @@
-"""Spelling: the words that a misspelled one may have been meant to be."""
+"""Spelling variants of a misspelled word."""
 
 from collections.abc import Iterator
 from string import ascii_lowercase
 
 SHORTEST = 5
-"""Shorter ones have too many others beside them. Stems count: that of allergic has six letters."""
+"""Shorter words have too many neighbours. Stems count: that of "allergic" has six letters."""
 LONGEST = 30
-"""Longer ones are hardly words, and would take long."""
+"""Longer strings are hardly words, and would have too many variants."""
 
 
 def near_words(word: str) -> Iterator[str]:
-    """Yield every word one slip away: a letter missing, swapped with the next one, another one, or one too many.
+    """Yield every word that is one slip away: a letter missing, added, changed, or swapped with the next one.
 
-    The first letter is taken as right. A short word, or one with a digit, is not thought to be misspelled.
+    The first letter is taken as right. A short word, or one with a digit, has no variants.
     """
     if not SHORTEST <= len(word) <= LONGEST or not word.isalpha() or not word.isascii():
         return

@@ -1,7 +1,7 @@
-"""What people say about themselves in so many words: where they work and live, and what they are called.
+"""Extract what people state about themselves in so many words: employer, city and name.
 
-Rules, not understanding, in English, German, Spanish, Japanese and Chinese. A question, a condition or a denial is no
-statement. The remarks tell what must not be taken for one.
+Pattern rules for English, German, Spanish, Japanese and Chinese. A question, a condition or a negation is no statement;
+the comments name similar phrases that must not match.
 """
 
 import re
@@ -18,8 +18,8 @@ _SAYS = r"(?<!if )(?<!do )(?<!did )(?<!when )(?<!wenn )(?<!si )"
 _LATELY = r"(?:now |currently |just |recently |actually |also |jetzt |inzwischen |ahora |actualmente )*"
 
 _STATEMENTS = tuple(
-    (re.compile(pattern), topic, told)
-    for pattern, topic, told in (
+    (re.compile(pattern), topic, template)
+    for pattern, topic, template in (
         (rf"(?i:\b{_SAYS}i {_LATELY}work (?:at|for) ){_NAMED}", EMPLOYER, "The user works at {}."),
         (
             rf"(?i:\b{_SAYS}i(?:'m| am| was)? {_LATELY}(?:working (?:at|for)|hired by) ){_NAMED}",
@@ -54,12 +54,12 @@ _NOT_A_NAME = frozenset({"I", "A", "The", "My", "It", "This", "Der", "Die", "Das
 
 
 def stated_facts(sentence: str) -> list[tuple[str, str]]:
-    """Return what the sentence states of its speaker: the topic, and the fact as a sentence of its own."""
+    """Return the facts that the sentence states about its speaker, each as a topic and a sentence."""
     if asks(sentence):
         return []
     found: dict[str, str] = {}
-    for pattern, topic, told in _STATEMENTS:
+    for pattern, topic, template in _STATEMENTS:
         match = pattern.search(sentence)
         if match is not None and (name := match.group(1).strip(" .,'")) and name not in _NOT_A_NAME:
-            found.setdefault(topic, told.format(name))
+            found.setdefault(topic, template.format(name))
     return list(found.items())

@@ -1,8 +1,8 @@
-"""Stop words: the words of a language that say nothing by themselves, and those with which people only ask."""
+"""Stop words of each language, and words that are only used to ask a memory something."""
 
 ENGLISH = "english"
 
-_SILENT = {
+_WORDS = {
     ENGLISH: """
     a about all also am an and any are as at be been being but by can could did do does doing done for from had
     has have having he her hers him his how i if in into is it its itself just me my mine myself no nor not of
@@ -41,10 +41,10 @@ _SILENT = {
     um uma você
     """,
 }
-STOP_WORDS = {language: frozenset(words.split()) for language, words in _SILENT.items()}
+STOP_WORDS = {language: frozenset(words.split()) for language, words in _WORDS.items()}
 STOP_SIGNS = frozenset("不与个么也了什他们何你俺僕及吗吧呢和哪啊在她它就您我是有的着私誰谁过这那都")
 
-# With these people ask a memory; they seldom say what for. "Can you remind me of the order in which I brought up ..."
+# Words of asking, which seldom name what is asked for: "Can you remind me of the order in which I brought up ..."
 _OF_ASKING = """
     conversation conversations chat chats discussion discussions discussed talked talking session sessions
     previous previously earlier remind reminded remember recall mention mentioned tell told said say list order

@@ -1,6 +1,6 @@
-"""Words of a text, in a form that never changes: sketches of what was forgotten are made of it, and stored.
+"""The content words of a text in a form that must never change, because stored sketches of forgotten text depend on it.
 
-Scripts without spaces are cut into pairs of signs. What is searched has forms of its own (`domain.word_forms`).
+Scripts without spaces are cut into pairs of characters. Search has its own word forms (`domain.word_forms`).
 """
 
 import re
@@ -12,7 +12,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u
 _POSSESSIVE = re.compile(r"['’]s$")  # noqa: RUF001
 _SHORTEST_PLURAL = 4
 
-_SILENT = """
+_STOP_WORDS = """
 a about all also am an and any are as at be been but by can could did do does for from had has have he her him his how
 i if in into is it its just know me my no not of on or our out she so some tell than that the their them then there
 these they this those to up us user was we were what when where which who whom why will with would you your
@@ -20,7 +20,7 @@ remember remembered anything something everything please
 der die das den dem ein eine und ist sind wie was wo wer ich du er sie es wir ihr mein meine zu mit von für auf
 el la los las un una y es son que qué de del en mi tu su con por para cómo dónde quién cuál
 """
-STOP_WORDS = frozenset(_SILENT.split())
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def words(text: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""Recall: documents that are searched, their ranking, and the reply that fits a budget."""
+"""Searching and ranking memories, and formatting the reply within a token budget."""

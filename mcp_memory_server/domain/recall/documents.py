@@ -1,4 +1,4 @@
-"""Documents: memories of every kind in the one form in which they are searched."""
+"""Documents and matches: the form in which memories of every kind are searched and found."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 USER = "user"
 ASSISTANT = "assistant"
-"""Speakers that a question names without a name: "I" and "you"."""
+"""Speakers that a question refers to as "I" and "you"."""
 
 FEWEST_WORDS = 6
-"""So many words say the same wherever they are said again."""
+"""Texts of at least so many words are duplicates if they are the same; shorter ones mean something else each time."""
 
 # Not from strftime, whose names follow the locale of the process.
 _MONTHS = "January February March April May June July August September October November December"
@@ -18,11 +18,11 @@ _MONTHS = "January February March April May June July August September October N
 
 @dataclass(frozen=True)
 class Document:
-    """A memory as search sees it: what was said, and where, when and by whom.
+    """A memory as search sees it: its text, and when, where and by whom it was said.
 
     ``speaker`` is ``USER``, ``ASSISTANT`` or a name. Documents of one ``session`` are each other's context, in the
-    order of ``at``; a document without one stands alone. ``topic`` is a path such as ``personal/location/city``. What
-    ``is_past`` no longer holds, and is found only by who names it.
+    order of ``at``; one without a session stands alone. ``topic`` is a path such as ``personal/location/city``. A
+    document that ``is_past`` is no longer true, and is only found by a search that names it.
     """
 
     id: str
@@ -36,18 +36,18 @@ class Document:
 
     @property
     def statement(self) -> tuple[object, ...]:
-        """What it says, whenever that was. What stands alone was not said, but is known, and only once.
+        """The key of the statement: two documents with the same key are duplicates.
 
-        A few words ("Yes, please.") say another thing each time.
+        A document outside of sessions has no duplicates, nor has one of a few words ("Yes, please.").
         """
-        is_told_once = self.session is not None and len(self.text.split()) >= FEWEST_WORDS
-        return (self.kind, self.topic, self.speaker, self.text) if is_told_once else (self.id,)
+        may_be_duplicate = self.session is not None and len(self.text.split()) >= FEWEST_WORDS
+        return (self.kind, self.topic, self.speaker, self.text) if may_be_duplicate else (self.id,)
 
     @property
     def context(self) -> str:
-        """What is searched beside the text: the topic; for what was said in a session also by whom and on which day.
+        """What is searched beside the text: the topic and, for a document of a session, the speaker and the date.
 
-        The day on which a single fact was saved says nothing about the fact.
+        The day on which a fact was saved says nothing about the fact.
         """
         topic = (self.topic or "").replace("/", " ")
         if self.session is None:
@@ -56,15 +56,16 @@ class Document:
 
 
 Prior: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
-"""Returns a factor for the score of each document, by id: fresh, sure and important ones above 1, others below."""
+"""Return a factor for the score of each document, by id: over 1 for fresh, certain and important ones."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """A document that was found, with the probability that it answers, and the parts of its score if wanted.
+    """A document that was found, with the probability that it answers the question, and the parts of its score if
+    wanted.
 
-    ``also`` are other documents, the best first, that were said in the same words by the same one at other times. What
-    ``is_context`` was not found itself: it stands beside something that was, and has no probability of its own.
+    ``also`` are other documents, best first, with the same words by the same speaker at other times. A match that
+    ``is_context`` was not found itself: it is next to a match in its conversation, and has no probability of its own.
     """
 
     id: str

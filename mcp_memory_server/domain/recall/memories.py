@@ -1,4 +1,4 @@
-"""Everything that is known about one user, in one form: what recall searches and what a context is made of."""
+"""All memories of one user in one form, for recall and for context pages."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ USUAL_IMPORTANCE = 0.5
 
 
 class Kind(StrEnum):
-    """What a memory is."""
+    """The kind of a memory."""
 
     FACT = "fact"
     CANDIDATE = "candidate"
@@ -40,10 +40,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class StoredMemory:
-    """One memory, whatever it is, with what ranking needs. ``since`` is when it was first true or said.
+    """One memory of any kind, with what ranking needs. ``since`` is when it was learned or said.
 
-    ``vectors`` are those of the searched text by the models in use, as far as they are stored. What was said in a
-    conversation has a ``speaker``, its ``session_id``, and in ``origin`` what it is called where it came from.
+    ``vectors`` are the stored vectors of the searched text by the models in use. A turn has a ``speaker``, a
+    ``session_id``, and in ``origin`` its id in the conversation that it was imported from.
     """
 
     id: str
@@ -63,18 +63,18 @@ class StoredMemory:
 
     @property
     def searched_text(self) -> str:
-        """What is searched, and what its vectors are of: a fact is about its topic, whether its text says so or not."""
+        """The text that is searched and embedded: a fact is found by its topic, whether its text names it or not."""
         return f"{self.topic}: {self.text}" if self.topic else self.text
 
     @property
     def is_short(self) -> bool:
-        """Whether it gets a fine vector: it stands alone and is short, while turns are many and may be long."""
+        """Whether it gets a fine vector: turns are too many and may be long."""
         return self.kind is not Kind.TURN
 
 
 @dataclass(frozen=True)
 class ChangeSet:
-    """What was known before, by its serial, and the sort keys of what was changed right after."""
+    """The sort keys that were changed after the snapshot with this serial."""
 
     serial: int
     changed: frozenset[str]
@@ -82,12 +82,12 @@ class ChangeSet:
 
 @dataclass(frozen=True, eq=False)
 class UserSnapshot:
-    """All that is stored of one user as of one stamp. Unreadable rows are counted, never silently left out.
+    """All stored memories of one user at one version. Unreadable items are counted, never silently left out.
 
-    ``by_key`` are the memories under their sort keys, history included; ``forgotten`` the fingerprints of what must not
-    be shown again. ``legacy`` are the sort keys of facts that lie under their topic, as earlier releases stored them:
-    only they may say the same as others. ``by_topic`` are the sort keys under each topic, in lower case.
-    A later ``serial`` was read later. So often as ``talks`` says, something was announced about sessions by then.
+    ``by_key`` are the memories under their sort keys, history included; ``forgotten`` the fingerprints of statements
+    that must not be returned. ``legacy`` are the sort keys of facts stored under their topic by earlier releases; only
+    these may be duplicates of others. ``by_topic`` are the sort keys under each topic, in lower case. A snapshot with a
+    higher ``serial`` was read later. ``activity_count`` is the number of published session activities at that time.
     """
 
     version: object
@@ -100,10 +100,12 @@ class UserSnapshot:
     activity_count: int = 0
     change_sets: tuple[ChangeSet, ...] = ()
     overviews: "list[Overview]" = field(default_factory=list["Overview"], compare=False)
-    """The newest overview of these memories, once somebody has asked for one."""
+    """The newest overview of these memories, once one was built."""
 
     def changed_since(self, serial: int) -> frozenset[str] | None:
-        """Return the sort keys of all that may differ from what had this serial, None if that is not known any more."""
+        """Return the sort keys of all that may have changed since the snapshot with this serial; None if that is
+        unknown.
+        """
         for place, before in enumerate(self.change_sets):
             if before.serial == serial:
                 return frozenset(sk for one in self.change_sets[place:] for sk in one.changed)
@@ -116,18 +118,18 @@ class UserSnapshot:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What an answer made of this has to say that it lacks."""
+        """Sentences for a reply about what could not be read."""
         return (f"{len(self.unreadable)} stored memories could not be read",) if self.unreadable else ()
 
     @cached_property
     def memories(self) -> Sequence[StoredMemory]:
-        """What was not superseded or ended, each statement once, however often it is stored."""
+        """Memories that were not superseded or ended, without duplicates."""
         rows = [memory for memory in self.rows if memory.kind is not Kind.PAST]
         return without_duplicates(rows) if self.legacy else rows
 
     @cached_property
     def duplicates(self) -> frozenset[str]:
-        """The sort keys of what says the same as another memory, which speaks for both."""
+        """The sort keys of memories whose statement another memory represents."""
         if not self.legacy:
             return frozenset()
         kept = {memory.id for memory in self.memories}
@@ -135,7 +137,7 @@ class UserSnapshot:
 
     @property
     def past(self) -> list[StoredMemory]:
-        """What was superseded or ended."""
+        """Facts that were superseded or ended."""
         return [memory for memory in self.rows if memory.kind is Kind.PAST]
 
 
@@ -148,7 +150,7 @@ def from_fact(fact: Fact) -> StoredMemory:
 
 
 def from_preference(preference: Preference) -> StoredMemory:
-    """Return the preference as a memory. Its id says that it is one."""
+    """Return the preference as a memory. The prefix of its id says that it is one."""
     return StoredMemory(
         id=PREFERENCE_ID_PREFIX + preference.key,
         kind=Kind.PREFERENCE,
@@ -168,7 +170,7 @@ def from_note(note: Note) -> StoredMemory:
 
 
 def from_summary(summary: Summary) -> StoredMemory:
-    """Return the summary as a memory. Its id says of what it is one."""
+    """Return the summary as a memory. The prefix of its id says that it is one, and of what."""
     return StoredMemory(
         id=f"{SUMMARY_ID_PREFIX}{summary.level}:{summary.id}",
         kind=Kind.SUMMARY,
@@ -182,10 +184,10 @@ def from_summary(summary: Summary) -> StoredMemory:
 
 
 def without_duplicates(memories: Iterable[StoredMemory]) -> list[StoredMemory]:
-    """Return each statement once: the same text under a topic and without one is one fact with more support.
+    """Merge duplicate statements: the same text under a topic and without one is one fact with more support.
 
-    Earlier releases kept one a topic. Under two topics it says two things ("yes" to tea, "yes" to coffee), and both
-    are returned.
+    Earlier releases stored one fact per topic. The same text under two topics says two things ("yes" to tea, "yes" to
+    coffee), and both are returned.
     """
     memories = list(memories)
     by_statement: defaultdict[object, list[StoredMemory]] = defaultdict(list)
@@ -198,7 +200,7 @@ def without_duplicates(memories: Iterable[StoredMemory]) -> list[StoredMemory]:
 
 
 def is_unexpired(memory: StoredMemory, now: datetime) -> bool:
-    """Tell whether a memory has not expired."""
+    """Check whether a memory has not expired."""
     return memory.expires_at is None or now < memory.expires_at
 
 
@@ -208,7 +210,7 @@ def unexpired(memories: Iterable[StoredMemory], now: datetime) -> list[StoredMem
 
 
 def by_topic(memories: Mapping[str, StoredMemory]) -> dict[str, frozenset[str]]:
-    """Return the sort keys under each topic. Topics are compared in lower case."""
+    """Return the sort keys under each topic, in lower case."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for sk, memory in memories.items():
         if memory.topic is not None:
@@ -217,37 +219,37 @@ def by_topic(memories: Mapping[str, StoredMemory]) -> dict[str, frozenset[str]]:
 
 
 def by_topic_after(
-    before: Mapping[str, frozenset[str]], gone: Mapping[str, StoredMemory], new: Mapping[str, StoredMemory]
+    before: Mapping[str, frozenset[str]], removed: Mapping[str, StoredMemory], added: Mapping[str, StoredMemory]
 ) -> dict[str, frozenset[str]]:
-    """Return the sort keys under each topic after some memories were removed, and others added."""
+    """Return the sort keys under each topic after these memories were removed and added."""
     after = dict(before)
-    for topic, sort_keys in by_topic(gone).items():
+    for topic, sort_keys in by_topic(removed).items():
         after[topic] = after.get(topic, frozenset()) - sort_keys
-    for topic, sort_keys in by_topic(new).items():
+    for topic, sort_keys in by_topic(added).items():
         after[topic] = after.get(topic, frozenset()) | sort_keys
-    for topic in by_topic(gone):
+    for topic in by_topic(removed):
         if not after[topic]:
             del after[topic]
     return after
 
 
 def is_past(memory: StoredMemory, now: datetime) -> bool:
-    """Tell whether a memory is history: superseded, ended, or past its time. It is shown as such, never as current."""
+    """Check whether a memory is history: superseded, ended, or past its time. It is labelled as such when returned."""
     return memory.fact is not None and memory.fact.is_over(now)
 
 
 def current(memories: Iterable[StoredMemory], now: datetime) -> list[StoredMemory]:
-    """Return the memories that have not expired and are no history."""
+    """Return the memories that have not expired and are not history."""
     return [memory for memory in memories if is_unexpired(memory, now) and not is_past(memory, now)]
 
 
 def under_topic(memories: Iterable[StoredMemory], prefix: str) -> list[StoredMemory]:
-    """Return the memories of this topic and of those below it."""
+    """Return the memories under this topic and those below it."""
     return [memory for memory in memories if is_under(memory.topic, prefix)]
 
 
 def confidence(memory: StoredMemory, now: datetime) -> float:
-    """Return how sure a memory is now: what was said was said, what was only observed is like an inference."""
+    """Return the confidence of a memory at this moment. Notes and summaries count like inferences."""
     if memory.fact is not None:
         return confidence_at(memory.fact, now)
     return 1.0 if memory.kind in (Kind.PREFERENCE, Kind.TURN) else 0.6
@@ -259,7 +261,7 @@ def recency_of(said_at: datetime, now: datetime) -> float:
 
 
 def _merged(group: list[StoredMemory]) -> list[StoredMemory]:
-    """Return one memory of each topic; the support of those without a topic goes to the best of those that have one."""
+    """Return one memory per topic; the support of one without a topic is added to the best of the others."""
     if len(group) == 1 or group[0].fact is None:
         return group
     by_topic: dict[str | None, StoredMemory] = {}
@@ -267,7 +269,7 @@ def _merged(group: list[StoredMemory]) -> list[StoredMemory]:
         topic = memory.topic and memory.topic.casefold()
         by_topic[topic] = _joined(by_topic[topic], memory) if topic in by_topic else memory
     loose = by_topic.get(None)
-    # One that is gone earlier cannot stand for it: the statement would vanish with it.
+    # A memory that expires earlier cannot represent it: the statement would disappear with it.
     able = [memory for memory in by_topic.values() if loose and memory.topic and _life(memory) >= _life(loose)]
     if loose is None or not able:
         return list(by_topic.values())
@@ -277,13 +279,13 @@ def _merged(group: list[StoredMemory]) -> list[StoredMemory]:
 
 
 def _joined(one: StoredMemory, other: StoredMemory) -> StoredMemory:
-    kept, gone = (one, other) if _life(one) >= _life(other) else (other, one)
-    return _with_support_of(kept, gone)
+    kept, removed = (one, other) if _life(one) >= _life(other) else (other, one)
+    return _with_support_of(kept, removed)
 
 
 def end_of(memory: StoredMemory) -> datetime | None:
-    """Return when a memory expires or becomes history by itself, None if it never does."""
-    ends = (memory.expires_at, memory.fact.over_from if memory.fact is not None else None)
+    """Return when a memory expires or becomes history by itself; None if it never does."""
+    ends = (memory.expires_at, memory.fact.ends_at if memory.fact is not None else None)
     return min((end for end in ends if end is not None), default=None)
 
 

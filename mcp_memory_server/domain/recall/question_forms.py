@@ -1,16 +1,16 @@
-"""Question forms: whose words a question asks for, told by its pronouns and by rules of wording."""
+"""Recognise from the wording of a question whose statements it asks for, and whether it asks for the past."""
 
 import re
 
 from mcp_memory_server.domain.recall.documents import ASSISTANT, USER
 
-# "What is my rent?" asks for what the user said.
+# "What is my rent?" asks for a statement of the user.
 _FIRST_PERSON = re.compile(
     r"\b(?:i|me|my|mine|myself|ich|mich|mir|mein\w*|yo|mi|mis|me|mío|mía|je|j|mon|ma|mes|moi|io|mia|mio|miei|mie"
     r"|eu|meu|meus|minha|minhas)\b|[私僕俺我]",
     re.IGNORECASE,
 )
-# "Which hotel did you recommend?", "I am going back to our previous chat, can you remind me": what the assistant said.
+# "Which hotel did you recommend?", "I am going back to our previous chat, can you remind me": the assistant's.
 _SECOND_PERSON = re.compile(
     r"\b(?:did you|remind me|(?:previous|earlier|last) (?:chat|conversation|discussion)"
     r"|you (?:\w+ )?(?:told|said|suggested|recommended|mentioned|gave|listed|provided|described|explained|wrote|made"
@@ -19,15 +19,15 @@ _SECOND_PERSON = re.compile(
     r"|(?:me )?(?:dijiste|recomendaste|sugeriste|mencionaste|diste|explicaste))\b",
     re.IGNORECASE,
 )
-# A summary is of both sides.
+# A summary covers both sides.
 _BOTH = re.compile(
     r"\b(?:summar\w+|overview|recap|zusammenfass\w+|fass\w*|resum\w+)\b|要約|まとめ|总结|概括", re.IGNORECASE
 )
 
-# "user's dietary restrictions", "where does the user live": everything here is about the user.
+# "user's dietary restrictions", "where does the user live": all memories are about the user, so this says nothing.
 _OWNER = re.compile(r"\b(?:the |about )?users?(?:['’]s|['’])?(?!\w)\s?", re.IGNORECASE)  # noqa: RUF001
 
-# "Where did she work before?": what no longer holds is asked for.
+# "Where did she work before?" asks for a past value.
 _PAST = re.compile(
     r"\b(?:before|previous(?:ly)?|formerly?|used to|earlier|back then|in the past|no longer|history|changed?|old"
     r"|vorher|früher\w*|ehemalig\w*|damals|bisher\w*|geändert|antes|anterior\w*|antigu\w*|cambi\w*"
@@ -37,17 +37,17 @@ _PAST = re.compile(
 
 
 def asks_for_the_past(question: str) -> bool:
-    """Tell whether a question asks for what held once, so that it need not stand back behind what holds now."""
+    """Check whether a question asks for past values, so that they need not come after the current one."""
     return _PAST.search(question) is not None
 
 
 def without_owner(question: str) -> str:
-    """Return the question without the words that only say whose memory is asked, by which every memory is as close."""
+    """Return the question without words such as "the user's", which make every memory equally close."""
     return _OWNER.sub("", question).strip() or question
 
 
 def role_asked_for(question: str) -> str | None:
-    """Return ``USER`` or ``ASSISTANT`` if the question asks for what that one said, and None if it does not tell."""
+    """Return ``USER`` or ``ASSISTANT`` if the question asks for that speaker's statements; None if it does not say."""
     if _BOTH.search(question):
         return None
     if _SECOND_PERSON.search(question):

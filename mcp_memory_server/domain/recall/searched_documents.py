@@ -1,15 +1,15 @@
-"""What is searched: memories of every kind as documents of an index, and back."""
+"""Convert memories of every kind into documents of a search index."""
 
 from mcp_memory_server.domain.facts.fact import Source
 from mcp_memory_server.domain.recall.documents import USER, Document
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory
 
 LONGEST_SEARCHED = 20_000
-"""Characters of a text that are searched. What lies further back in a text is told, and not found by its words."""
+"""Characters of a text that are searched. What comes later in a text is returned, but not found by its words."""
 
 
 def document_of(document_id: str, memory: StoredMemory) -> Document:
-    """Return the memory as the index sees it. What was said in a conversation stands beside the rest of it."""
+    """Return the memory as a document. A turn belongs to its session; everything else stands alone."""
     return Document(
         id=document_id,
         text=memory.text[:LONGEST_SEARCHED],

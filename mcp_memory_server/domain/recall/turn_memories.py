@@ -1,4 +1,4 @@
-"""Turns as memories: what was said in a conversation, found and told like everything else that is known."""
+"""Turns as memories, found and returned like all others."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ _END_OF_SENTENCE = re.compile(r"(?<=[.!?。！？\n])\s*")  # noqa: RUF001 - als
 
 
 def turn_memory_id(session_id: str, turn_id: str) -> str:
-    """Return the id under which a turn is told: short, because every reader pays for it."""
+    """Return the public id of a turn: short, because it costs tokens in every reply."""
     return TURN_ID_PREFIX + short_id(hashlib.sha256(f"{turn_id} {session_id}".encode()).digest())
 
 
@@ -41,7 +41,9 @@ def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vectors:
 
 
 def is_withheld(memory: StoredMemory, forgotten: Collection[str]) -> bool:
-    """Tell whether what was said, or a sentence of it, was to be forgotten. Conversations keep it; recall does not."""
+    """Check whether the text or one of its sentences was forgotten. The conversation keeps it, but recall does not
+    return it.
+    """
     if not forgotten:
         return False
     sentences = [memory.text, *_END_OF_SENTENCE.split(memory.text)]

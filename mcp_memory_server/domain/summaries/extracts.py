@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mcp_memory_server.domain.conversations.importance import ACKNOWLEDGEMENT, CORRECTION, PREFERENCE, importance
 from mcp_memory_server.domain.kernel.redaction import redacted_text
 from mcp_memory_server.domain.kernel.text import shortened
-from mcp_memory_server.domain.language.mentions import same_matter, telling
+from mcp_memory_server.domain.language.mentions import content_words, is_same_matter
 from mcp_memory_server.domain.language.sentences import asks, sentences
 from mcp_memory_server.domain.language.stated_facts import stated_facts
 from mcp_memory_server.domain.language.stop_words import ASKING, STOP_WORDS
@@ -108,13 +108,13 @@ def _quotes(turns: Sequence[Turn]) -> list[_Quote]:
         for piece in sentences(turn.content)
         if redacted_text(piece) == piece and importance(turn.role, piece) > ACKNOWLEDGEMENT
     ]
-    counts = Counter(word for _, piece in pieces for word in telling(piece))
+    counts = Counter(word for _, piece in pieces for word in content_words(piece))
     most = max(counts.values(), default=1)
     return [_Quote(turn, place, piece, _worth(turn, piece, counts, most)) for place, (turn, piece) in enumerate(pieces)]
 
 
 def _worth(turn: Turn, piece: str, counts: Counter[str], most: int) -> float:
-    words = telling(piece)
+    words = content_words(piece)
     central = sum(counts[word] for word in words) / (len(words) * most) if words else 0.0
     return importance(turn.role, piece) + CENTRAL * central + (OF_THE_USER if turn.role is Role.USER else 0)
 
@@ -129,7 +129,7 @@ def _best(quotes: Sequence[_Quote], most: int) -> list[_Quote]:
     for quote in sorted(quotes, key=lambda one: (-one.worth, one.place)):
         if len(chosen) == most:
             break
-        if not any(same_matter(quote.text, other.text) for other in chosen):
+        if not any(is_same_matter(quote.text, other.text) for other in chosen):
             chosen.append(quote)
     return sorted(chosen, key=lambda one: one.place)
 
@@ -142,7 +142,7 @@ def _told(quote: _Quote) -> str:
 def _each_once(texts: Iterable[str]) -> tuple[str, ...]:
     kept: list[str] = []
     for text in texts:
-        if not any(same_matter(text, other) for other in kept):
+        if not any(is_same_matter(text, other) for other in kept):
             kept.append(text)
     return tuple(kept)
 
@@ -152,7 +152,9 @@ def _unresolved(turns: Sequence[Turn]) -> tuple[str, ...]:
     found: list[str] = []
     for place, turn in enumerate(turns):
         if turn.role is Role.USER:
-            asked = [one for one in sentences(turn.content) if asks(one) and redacted_text(one) == one and telling(one)]
+            asked = [
+                one for one in sentences(turn.content) if asks(one) and redacted_text(one) == one and content_words(one)
+            ]
             found += [one for one in asked if not _is_answered(one, turns[place + 1 :])]
     return _each_once(found)[-MOST_QUESTIONS:]
 
@@ -166,11 +168,11 @@ def _is_answered(question: str, later: Sequence[Turn]) -> bool:
 
 def _answers(turns: Sequence[Turn], question: str) -> bool:
     """Tell whether the assistant says something about the question's matter that is no putting off."""
-    words = telling(question)
+    words = content_words(question)
     return any(
         turn.role is Role.ASSISTANT
         and _DEFERS.search(turn.content) is None
-        and 2 * len(words & telling(turn.content)) >= len(words) > 0
+        and 2 * len(words & content_words(turn.content)) >= len(words) > 0
         for turn in turns
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 
-from mcp_memory_server.domain.language.mentions import same_matter
+from mcp_memory_server.domain.language.mentions import is_same_matter
 from mcp_memory_server.domain.summaries.summary import (
     BUILT_IN,
     MOST_PREFERENCES,
@@ -118,7 +118,7 @@ def _sentences(level: Level, known: Summary | None, more: Sequence[Summary]) -> 
     told = [*(known.discussed if known else ()), *(sentence for part in more for sentence in part.discussed[:each])]
     kept: list[str] = []
     for sentence in told:
-        kept = [one for one in kept if not same_matter(one, sentence)]
+        kept = [one for one in kept if not is_same_matter(one, sentence)]
         kept.append(sentence)
     return tuple(kept[-_MOST_SENTENCES[level] :]) if _MOST_SENTENCES[level] else ()
 

@@ -16,7 +16,7 @@ from mcp_memory_server.domain.facts.topics import checked_topic
 from mcp_memory_server.domain.kernel.redaction import redacted_text
 from mcp_memory_server.domain.kernel.spending import Tokens
 from mcp_memory_server.domain.kernel.text import one_line, shortened
-from mcp_memory_server.domain.language.mentions import telling
+from mcp_memory_server.domain.language.mentions import content_words
 from mcp_memory_server.domain.language.sentences import LONGEST_SENTENCE
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.domain.summaries.material import LEFT_OUT, Material, instructs
@@ -193,8 +193,8 @@ def _lesson(entry: Mapping[str, Any], material: Material) -> Lesson | None:
 
 
 def _is_supported(fact: str, quote: str) -> bool:
-    words = telling(fact) - {"user"}
-    return bool(words) and 2 * len(words & telling(quote)) >= len(words)
+    words = content_words(fact) - {"user"}
+    return bool(words) and 2 * len(words & content_words(quote)) >= len(words)
 
 
 def _topic(value: object) -> str | None:

@@ -1,1 +1,1 @@
-"""Write the page that a conversation starts with."""
+"""The context page at the start of a conversation."""

@@ -1,4 +1,4 @@
-"""Context: the page that a conversation starts with, or goes on with."""
+"""Load the context page that a conversation starts with, or a further page."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,22 +8,22 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from mcp_memory_server.domain.context.handoff import HandOff, handed_over
+from mcp_memory_server.domain.context.handoff import HandOff, page_with_handoff
 from mcp_memory_server.domain.context.page import (
     DEFAULT_PAGE_TOKENS,
     ContextPage,
     PageContent,
-    RunningSession,
     most_entries,
     urgent_tokens,
     write_page,
 )
-from mcp_memory_server.domain.context.page_order import in_order
+from mcp_memory_server.domain.context.page_order import entries_in_order
+from mcp_memory_server.domain.context.running_session import RunningSession
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.answers import check_budget
 from mcp_memory_server.domain.recall.cursors import Place, place_from
 from mcp_memory_server.domain.recall.memories import Kind, UserSnapshot
-from mcp_memory_server.domain.recall.overview import Overview, is_ready, overview_at
+from mcp_memory_server.domain.recall.overview import Overview, is_current, overview_of_day
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 TURNS_CONSIDERED = 3
 LONGEST_CONSIDERED = 600
-"""What a conversation is about is told by its last turns, and by so many characters of each."""
+"""The subject of a conversation is taken from its last turns, and from so many characters of each."""
 MOST_RELEVANT = 50
 SORTED_IN_A_THREAD = 2_000
-"""More memories than this are not sorted on the event loop, where everybody else would wait for it."""
+"""More memories than this are ranked in a thread, because sorting them would block the event loop."""
 SAVED_LATER = timedelta(hours=1)
-"""What was saved so long after the last conversation is told as what was last."""
+"""Memories saved so long after the last conversation are shown as "saved last"."""
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """How long a page may be, where it begins, when it is read, and in which conversation."""
+    """The parameters of one page: its budget, where it begins, the current time, and the conversation."""
 
     max_tokens: int
     start: Place
@@ -56,20 +56,20 @@ class _Asked:
 
 
 class Context:
-    """Tells what is worth knowing before the next word of a conversation."""
+    """Loads context pages and caches them per snapshot."""
 
     def __init__(
         self,
-        known: UserMemoryCache,
-        searchable: IndexRegistry,
+        snapshots: UserMemoryCache,
+        user_index: IndexRegistry,
         embeddings: Embeddings,
         load_session: Callable[[Scope], Awaitable["LoadedSession"]],
         handoffs: HandOffs,
         count: TokenCounter,
         now: Callable[[], datetime],
     ) -> None:
-        self._known = known
-        self._searchable = searchable
+        self._snapshots = snapshots
+        self._indexes = user_index
         self._embeddings = embeddings
         self._load_session = load_session
         self._handoffs = handoffs
@@ -80,70 +80,70 @@ class Context:
     async def load(
         self, scope: Scope, *, max_tokens: int = DEFAULT_PAGE_TOKENS, cursor: str | None = None
     ) -> ContextPage:
-        """Return who the user is, what can hurt them, preferences, what comes up, what was last, and the best facts.
+        """Return who the user is, dangers to health, preferences, upcoming days, the last changes, and the best facts.
 
-        All of it is Markdown within the budget, the whole reply counted; ``cursor`` goes on where a page ended. For a
-        scope that names a session, its turns are part of the page, and facts that have to do with what is being talked
-        about come before the rest.
+        All of it is Markdown within the budget, which counts the whole reply; ``cursor`` continues after an earlier
+        page. If the scope names a session, its turns are part of the page, and facts about its current subject come
+        before the rest.
         """
         check_budget(max_tokens)
         start = place_from(cursor, "load_context")
         if scope.session_id is None:
-            known = await self._known.of(scope)
-            return await self._page(known, await self._handoffs.of(scope, known), max_tokens, start)
-        known, session = await asyncio.gather(self._known.of(scope), self._session(scope))
-        handoff = await self._handoffs.of(scope, known)
+            snapshot = await self._snapshots.of(scope)
+            return await self._page(snapshot, await self._handoffs.of(scope, snapshot), max_tokens, start)
+        snapshot, session = await asyncio.gather(self._snapshots.of(scope), self._session(scope))
+        handoff = await self._handoffs.of(scope, snapshot)
         now = self._now()
-        relevant = await self._relevant(scope, known, session, now)
-        overview = await self._overview(known, now)
+        relevant = await self._relevant(scope, snapshot, session, now)
+        overview = await self._overview(snapshot, now)
         return self._written(
-            _Asked(max_tokens, start, now, scope.session_id), known, overview, handoff, relevant, session
+            _Asked(max_tokens, start, now, scope.session_id), snapshot, overview, handoff, relevant, session
         )
 
-    async def _page(self, known: UserSnapshot, handoff: HandOff, max_tokens: int, start: Place) -> ContextPage:
+    async def _page(self, snapshot: UserSnapshot, handoff: HandOff, max_tokens: int, start: Place) -> ContextPage:
         now = self._now()
-        overview = await self._overview(known, now)
-        # The page changes with what is known, with what is over, and, because what is unsure fades, with the hour.
+        overview = await self._overview(snapshot, now)
+        # The page changes with the snapshot, with facts that end and, because confidence fades, every hour.
         wanted = (max_tokens, start, overview.count_at(now), now.replace(minute=0, second=0, microsecond=0))
-        pages = self._pages.setdefault(known, {})
+        pages = self._pages.setdefault(snapshot, {})
         if wanted not in pages:
-            pages[wanted] = self._written(_Asked(max_tokens, start, now), known, overview, handoff)
+            pages[wanted] = self._written(_Asked(max_tokens, start, now), snapshot, overview, handoff)
         return pages[wanted]
 
-    async def _overview(self, known: UserSnapshot, now: datetime) -> Overview:
-        if len(known.by_key) < SORTED_IN_A_THREAD or is_ready(known, now):
-            return overview_at(known, now)
-        return await asyncio.to_thread(overview_at, known, now)
+    async def _overview(self, snapshot: UserSnapshot, now: datetime) -> Overview:
+        if len(snapshot.by_key) < SORTED_IN_A_THREAD or is_current(snapshot, now):
+            return overview_of_day(snapshot, now)
+        return await asyncio.to_thread(overview_of_day, snapshot, now)
 
     def _written(
         self,
         asked: _Asked,
-        known: UserSnapshot,
+        snapshot: UserSnapshot,
         overview: Overview,
         handoff: HandOff,
         relevant: Sequence[str] = (),
         session: RunningSession | None = None,
     ) -> ContextPage:
         now, start = asked.now, asked.start
-        last_said = handoff.last_said(asked.session_id, now)
-        ordered = in_order(
-            known,
+        last_conversation_at = handoff.last_conversation_at(asked.session_id, now)
+        ordered = entries_in_order(
+            snapshot,
             overview,
             now,
             relevant=relevant,
-            tells_changes=last_said is None or _saved_after(overview, last_said),
+            with_recent_changes=last_conversation_at is None or _saved_after(overview, last_conversation_at),
         )
         entries = list(islice(ordered, most_entries(start, asked.max_tokens)))
         total = overview.count_at(now)
-        content = PageContent(entries, total, overview.topics, known.missing, start)
+        content = PageContent(entries, total, overview.topics, snapshot.missing, start)
 
         def write(section: str) -> ContextPage:
-            return write_page(replace(content, handed_over=section), now, self._count, asked.max_tokens, session)
+            return write_page(replace(content, handoff_section=section), now, self._count, asked.max_tokens, session)
 
         if start.last is not None:
-            return write("")  # it was told on the first page
+            return write("")  # the hand-off is on the first page
         urgent = urgent_tokens(content, now, self._count, asked.max_tokens, session)
-        return handed_over(handoff, asked.session_id, now, self._count, asked.max_tokens, urgent, write)
+        return page_with_handoff(handoff, asked.session_id, now, self._count, asked.max_tokens, urgent, write)
 
     async def _session(self, scope: Scope) -> RunningSession:
         try:
@@ -152,22 +152,24 @@ class Context:
             return RunningSession(missing=("the turns of this conversation could not be read",))
         return RunningSession(loaded.turns, loaded.turn_count, loaded.summary, loaded.missing)
 
-    async def _relevant(self, scope: Scope, known: UserSnapshot, session: RunningSession, now: datetime) -> list[str]:
-        """Return the sort keys of what has to do with what is being talked about, the closest first."""
+    async def _relevant(
+        self, scope: Scope, snapshot: UserSnapshot, session: RunningSession, now: datetime
+    ) -> list[str]:
+        """Return the sort keys of the memories about the current subject of the conversation, closest first."""
         said = [turn.content[:LONGEST_CONSIDERED] for turn in session.turns if turn.role is Role.USER]
-        if not said or not known.by_key:
+        if not said or not snapshot.by_key:
             return []
         topic = "\n".join(said[-TURNS_CONSIDERED:])
-        searchable = await self._searchable.of_known(scope, known)
+        user_index = await self._indexes.of_snapshot(scope, snapshot)
         vectors = await self._embeddings.of_question(topic)
-        matches, then = searchable.search(
+        matches, then = user_index.search(
             [(topic, vectors)],
             asked_at=now,
             limit=MOST_RELEVANT,
             times_returned={},
-            only=lambda user: user.known.by_key.keys(),
+            only=lambda user: user.snapshot.by_key.keys(),
         )
-        # Summaries are told by the hand-off, in fewer words.
+        # The hand-off shows the summaries, in fewer words.
         found = (match.id for match in matches if match.id in then.by_key)
         return [sk for sk in found if then.by_key[sk].kind is not Kind.SUMMARY]
 

@@ -1,1 +1,1 @@
-"""Learn, end, list and look back at facts, preferences and notes."""
+"""Learn, end and query facts, preferences and notes."""

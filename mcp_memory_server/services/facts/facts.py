@@ -1,7 +1,7 @@
-"""Facts: learn, end, list, look back."""
+"""Facts: learn, end and query. Every write is one transaction that also raises the user's version."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -9,7 +9,6 @@ from functools import partial
 from itertools import count
 from weakref import WeakValueDictionary
 
-from mcp_memory_server.domain.facts.as_of import true_then
 from mcp_memory_server.domain.facts.fact import (
     Fact,
     Outcome,
@@ -21,45 +20,50 @@ from mcp_memory_server.domain.facts.fact import (
 )
 from mcp_memory_server.domain.facts.learning import Change, Learning, learn
 from mcp_memory_server.domain.facts.supersession import is_single_valued
-from mcp_memory_server.domain.facts.topics import checked_prefix, checked_topic, is_under, same_topic
+from mcp_memory_server.domain.facts.topics import same_topic
 from mcp_memory_server.domain.kernel.credentials import refuse_credentials
 from mcp_memory_server.domain.kernel.items import Delete, Item, Key, Put
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import (
-    Kind,
     UserSnapshot,
-    current,
     from_fact,
     is_unexpired,
-    unexpired,
-    without_duplicates,
 )
 from mcp_memory_server.domain.recall.memory_ids import resolved_id
-from mcp_memory_server.errors import ConflictError, InvalidRequestError, NotFoundError
+from mcp_memory_server.errors import ConflictError, InvalidRequestError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import fact_from, outcome_from, tombstone_from
 from mcp_memory_server.schema.user_versions import bump_version
+from mcp_memory_server.services.facts.fact_queries import (
+    STANDING_ORDER,
+    fact_with_id,
+    facts_as_of,
+    facts_under,
+    history_of_fact,
+    history_of_topic,
+    no_such_fact,
+)
 from mcp_memory_server.services.facts.fact_writes import (
-    MOST_BESIDE,
-    MOST_TOGETHER,
+    MOST_WITH_NEW_FACT,
+    MOST_WITHOUT_NEW_FACT,
+    affected_facts,
     put_of,
-    surroundings,
     writes_beside,
     writes_of,
 )
-from mcp_memory_server.services.facts.history import all_versions
 from mcp_memory_server.services.facts.related_facts import TOPIC, RelatedFacts
+from mcp_memory_server.services.facts.replaced_facts import checked_names, resolve_names
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.retries import operation_of, retry_on_conflict
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 
-MOST_REPLACED = 50
-
 
 @dataclass(frozen=True)
 class Learned:
-    """What learning did. ``superseded`` made way; ``stands`` was kept, because the new statement is weaker."""
+    """The result of learning. ``superseded`` facts became history; ``stands`` was kept, because the statement is
+    weaker.
+    """
 
     outcome: Outcome
     fact: Fact
@@ -68,21 +72,21 @@ class Learned:
 
     @property
     def earlier(self) -> Fact | None:
-        """The first of what made way."""
+        """The first superseded fact."""
         return next(iter(self.superseded), None)
 
 
 class Facts:
-    """What is known about a user."""
+    """The facts of all users."""
 
     def __init__(
-        self, table: ItemTable, known: UserMemoryCache, embeddings: Embeddings, now: Callable[[], datetime]
+        self, table: ItemTable, snapshots: UserMemoryCache, embeddings: Embeddings, now: Callable[[], datetime]
     ) -> None:
         self._table = table
-        self._known = known
+        self._snapshots = snapshots
         self._embeddings = embeddings
         self._now = now
-        self._around = RelatedFacts(table, known)
+        self._related = RelatedFacts(table, snapshots)
         self._learning: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
     async def learn(
@@ -93,11 +97,11 @@ class Facts:
         replaces: str | Sequence[str] | None = None,
         operation_id: str | None = None,
     ) -> Learned:
-        """Keep the statement and tell what it did. Once this returns, it is never lost.
+        """Store the statement and return what it did. It is durable when this returns.
 
-        The same sentence is one fact, under whatever topic it is said. ``replaces`` are the ids of facts that no longer
-        hold, or ``"topic"`` to set the one value of the statement's topic. Without it, only what the statement says
-        another value of makes way (`domain.supersession`). The same operation id twice is learned once.
+        The same sentence is one fact, whatever its topic. ``replaces`` are the ids of facts that are no longer true, or
+        ``"topic"`` to set the one value of the statement's topic. Without it, the statement supersedes only facts of
+        which it gives another value (`domain.supersession`). A retry with the same operation id is learned once.
 
         Raises:
             ForgottenError: The user asked to forget it, and has not confirmed it since.
@@ -106,19 +110,19 @@ class Facts:
         """
         refuse_credentials("fact", statement.text, name=statement.topic)
         operation = operation_of(operation_id, "fact", statement.topic or "", statement.text)
-        named = _checked_names(statement, replaces)
+        named = checked_names(statement, replaces)
         is_plain = statement.topic is None and not named and statement.source is not Source.INFERRED
         if is_plain and statement.said_at is None and operation_id is None:
-            with suppress(ConflictError):  # something is known already that it has to be held against
+            with suppress(ConflictError):  # the same statement is stored or forgotten: compare them
                 learned = await self._learn_as_new(scope, statement, operation)
-                await self._known.note_own_write(scope)
+                await self._snapshots.note_own_write(scope)
                 return learned
         async with self._one_at_a_time(scope):
             attempts = count()
             return await retry_on_conflict(lambda: self._learn(scope, statement, named, operation, next(attempts)))
 
     async def end(self, scope: Scope, fact_id: str, until: date | None = None) -> Fact:
-        """Note that a fact is true no longer, or only up to and including a day, and return it. It stays as history.
+        """Record that a fact is no longer true, or only up to and including a day, and return it. It stays as history.
 
         Raises:
             NotFoundError: There is no fact with this id.
@@ -129,77 +133,50 @@ class Facts:
             return await retry_on_conflict(lambda: self._end(scope, fact_id, until, next(attempts)))
 
     async def get(self, scope: Scope, fact_id: str) -> Fact:
-        """Return the fact with this id: current, only possible, or else as history.
+        """Return the fact with this id: current, a candidate, or else history.
 
         Raises:
             NotFoundError: There is none.
         """
-        known = await self._known.of(scope)
-        fact_id = resolved_id(fact_id, known)
-        found = [
-            memory.fact for memory in unexpired(known.memories, self._now()) if memory.id == fact_id and memory.fact
-        ]
-        past = [memory.fact for memory in unexpired(known.past, self._now()) if memory.id == fact_id and memory.fact]
-        for fact in (*found, *sorted(past, key=lambda one: one.valid_from, reverse=True)):
-            return fact
-        raise _nothing(fact_id)
+        return fact_with_id(await self._snapshots.of(scope), fact_id, self._now())
 
     async def all(self, scope: Scope, prefix: str | None = None, *, past: bool = False) -> list[Fact]:
-        """Return the facts that hold or might hold, in the order of their topics; with a prefix, those below it.
+        """Return current facts and candidates in the order of their topics, optionally only those under a prefix.
 
-        With ``past``, those that held once too.
+        With ``past``, facts that were true once as well.
         """
-        below = None if prefix is None else checked_prefix(prefix)
-        known, now = await self._known.of(scope), self._now()
-        rows = unexpired([*known.memories, *known.past], now) if past else current(known.memories, now)
-        facts = [memory.fact for memory in rows if memory.fact is not None]
-        chosen = [fact for fact in facts if below is None or is_under(fact.topic, below)]
-        return sorted(chosen, key=_listing)
+        return facts_under(await self._snapshots.of(scope), self._now(), prefix, past=past)
 
     async def history(self, scope: Scope, topic: str) -> list[Fact]:
-        """Return what was true of this topic and what is, in the order in which it was learned."""
-        known = await self._known.of(scope)
-        sort_keys = known.by_topic.get(checked_topic(topic).casefold(), frozenset())
-        return self._in_order(known, sort_keys)
+        """Return the past and current facts of this topic, in the order in which they were learned."""
+        return history_of_topic(await self._snapshots.of(scope), topic, self._now())
 
     async def history_of(self, scope: Scope, fact_id: str) -> list[Fact]:
-        """Return a fact with what it took the place of, and what took its place, in the order of their learning.
+        """Return a fact with the facts it superseded and those that superseded it, in the order of learning.
 
         Raises:
             NotFoundError: There is no fact with this id.
         """
-        known = await self._known.of(scope)
-        fact_id = resolved_id(fact_id, known)
-        named = [sk for sk, memory in known.by_key.items() if memory.fact is not None and memory.id == fact_id]
-        if not named:
-            raise _nothing(fact_id)
-        return self._in_order(known, all_versions(known, named))
+        return history_of_fact(await self._snapshots.of(scope), fact_id, self._now())
 
     async def as_of(self, scope: Scope, moment: datetime) -> list[Fact]:
-        """Return the facts that were true at this moment, as far as they were not forgotten since.
+        """Return the facts that were true at this moment, without those that were forgotten since.
 
-        Where it is not known since when something is true, the first that is known of it counts, although it was
-        learned later (`learned_later`).
+        If the start of a fact is unknown, its first known value counts although it was learned later (`learned_later`).
         """
-        known, now = await self._known.of(scope), self._now()
-        facts = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_unexpired(row, now)}
-        held = [known.by_key[sk] for sk in true_then(facts, moment)]
-        return [memory.fact for memory in without_duplicates(held) if memory.fact]
-
-    def _in_order(self, known: UserSnapshot, sort_keys: Iterable[str]) -> list[Fact]:
-        rows = unexpired((known.by_key[sk] for sk in sort_keys), self._now())
-        facts = [row.fact for row in rows if row.fact is not None and row.fact.standing is not Standing.CANDIDATE]
-        return sorted(facts, key=lambda fact: (fact.valid_from, fact.standing is Standing.CURRENT, fact.id))
+        return facts_as_of(await self._snapshots.of(scope), moment, self._now())
 
     def _one_at_a_time(self, scope: Scope) -> asyncio.Lock:
-        """Return the lock under which a user's facts change in this process: each decides by what the last one wrote.
+        """Return the lock under which this process changes a user's facts.
 
-        It saves conflicts and whole readings; what several processes write is decided by the table.
+        It avoids conflicts and repeated reads; between processes the table decides.
         """
         return self._learning.setdefault((asyncio.get_running_loop(), scope.user_id), asyncio.Lock())
 
     async def _learn_as_new(self, scope: Scope, statement: Statement, operation: str) -> Learned:
-        """Learn what is new, as most is, without reading first: the write is refused if anything is there."""
+        """Learn a new statement without reading first, as most are new: the write is refused if it is stored or
+        forgotten.
+        """
         learning = learn(statement, self._now())
         fact, own = await self._embedded(put_of(scope, learning, {}), learning.fact), statement.fingerprint
         absent = (keys.possible_fact_key(scope, own), keys.tombstone_key(scope, own))
@@ -210,75 +187,79 @@ class Facts:
     async def _learn(
         self, scope: Scope, statement: Statement, named: Sequence[str], operation: str, attempt: int
     ) -> Learned:
-        known, version = await self._around.of(scope, statement, named, attempt)
-        named = [name if name == TOPIC else resolved_id(name, known) for name in named]
+        snapshot, version = await self._related.of(scope, statement, named, attempt)
+        named = [name if name == TOPIC else resolved_id(name, snapshot) for name in named]
         now = self._now()
-        statement, replaced, missing = _resolved(known, statement, named, now)
-        around = surroundings(known, statement, replaced, now)
-        tombstone = await self._tombstone(scope, known, statement)
-        touched = around.touched(
-            around.decide(statement, now, None if tombstone is None else tombstone_from(tombstone))
+        statement, replaced, missing = resolve_names(snapshot, statement, named, now)
+        affected = affected_facts(snapshot, statement, replaced, now)
+        tombstone = await self._tombstone(scope, snapshot, statement)
+        touched = affected.touched(
+            affected.decide(statement, now, None if tombstone is None else tombstone_from(tombstone))
         )
-        touched |= around.candidate.keys() | (known.unreadable & {keys.fact_place(statement.fingerprint)})
+        touched |= affected.candidate.keys() | (snapshot.unreadable & {keys.fact_place(statement.fingerprint)})
         items = await self._items(scope, touched)
         for item in items.values():
             if item.operation_id == operation and fact_from(item).fingerprint == statement.fingerprint:
-                return Learned(outcome_from(item), fact_from(item))  # learned already by this very operation
+                return Learned(outcome_from(item), fact_from(item))  # a retry of this very operation
         if missing:
-            raise _nothing(missing[0])
-        around = around.as_read(items, touched)
-        learning = around.decide(statement, now, None if tombstone is None else tombstone_from(tombstone))
+            raise no_such_fact(missing[0])
+        affected = affected.as_read(items, touched)
+        learning = affected.decide(statement, now, None if tombstone is None else tombstone_from(tombstone))
         if learning.outcome is not Outcome.ENDED:
-            guard = version if _has_one_value(statement, named) else None
-            await self._write(scope, known, learning, around.items(items), tombstone, guard, operation)
+            expected_version = version if _has_one_value(statement, named) else None
+            await self._write(scope, snapshot, learning, affected.items(items), tombstone, expected_version, operation)
         return Learned(learning.outcome, learning.fact, learning.superseded, learning.stands)
 
     async def _write(
         self,
         scope: Scope,
-        known: UserSnapshot,
+        snapshot: UserSnapshot,
         learning: Learning,
         items: Mapping[Fact, Item],
         tombstone: Item | None,
-        guard: int | None,
+        expected_version: int | None,
         operation: str,
     ) -> None:
         put = await self._embedded(put_of(scope, learning, items), learning.fact)
-        # Nobody may have had it forgotten since that was looked for.
-        mark = keys.tombstone_key(scope, learning.fact.fingerprint)
-        lifting = Delete(mark, expected_version=0 if tombstone is None else tombstone.version)
-        beside, rest = learning.changes[:MOST_BESIDE], learning.changes[MOST_BESIDE:]
-        writes = [put, *writes_beside(scope, put, beside, items, known)]
-        changed = [*(write.key for write in writes), *([] if tombstone is None else [mark])]
-        bump = bump_version(scope, *changed, expected_version=guard)
-        await self._table.write([bump, lifting, *writes], operation_id=operation)
-        self._around.note_own_write(scope, learning.fact.topic, put.key)
+        # The write is refused if the statement was forgotten in the meantime.
+        tombstone_key = keys.tombstone_key(scope, learning.fact.fingerprint)
+        tombstone_removal = Delete(tombstone_key, expected_version=0 if tombstone is None else tombstone.version)
+        beside, rest = learning.changes[:MOST_WITH_NEW_FACT], learning.changes[MOST_WITH_NEW_FACT:]
+        writes = [put, *writes_beside(scope, put, beside, items, snapshot)]
+        changed = [*(write.key for write in writes), *([] if tombstone is None else [tombstone_key])]
+        version_bump = bump_version(scope, *changed, expected_version=expected_version)
+        await self._table.write([version_bump, tombstone_removal, *writes], operation_id=operation)
+        self._related.note_own_write(scope, learning.fact.topic, put.key)
         keys_of = {change: items[change.before].key for change in rest}
-        for start in range(0, len(rest), MOST_TOGETHER):
-            some = rest[start : start + MOST_TOGETHER]
-            await retry_on_conflict(partial(self._make_way, scope, known, some, keys_of))
+        for start in range(0, len(rest), MOST_WITHOUT_NEW_FACT):
+            some = rest[start : start + MOST_WITHOUT_NEW_FACT]
+            await retry_on_conflict(partial(self._apply_changes, scope, snapshot, some, keys_of))
 
-    async def _make_way(
-        self, scope: Scope, known: UserSnapshot, changes: Sequence[Change], keys_of: Mapping[Change, Key]
+    async def _apply_changes(
+        self, scope: Scope, snapshot: UserSnapshot, changes: Sequence[Change], keys_of: Mapping[Change, Key]
     ) -> None:
-        """Turn into history what had no room beside the fact. What somebody else has changed since stays so."""
+        """Write changes that did not fit into the transaction of the fact. Facts changed by another writer since are
+        skipped.
+        """
         found = await self._table.get_many([keys_of[change] for change in changes])
         stored = [(change, found[key]) for change in changes if (key := keys_of[change]) in found]
-        writes = [write for change, item in stored for write in writes_of(scope, change, item, known)]
+        writes = [write for change, item in stored for write in writes_of(scope, change, item, snapshot)]
         if writes:
             await self._table.write([bump_version(scope, *(write.key for write in writes)), *writes])
 
     async def _end(self, scope: Scope, fact_id: str, until: date | None, attempt: int) -> Fact:
-        known, _ = await self._around.of(scope, None, [fact_id], attempt)
-        fact_id, now = resolved_id(fact_id, known), self._now()
-        stored = {sk: row.fact for sk, row in known.by_key.items() if row.fact is not None and is_unexpired(row, now)}
+        snapshot, _ = await self._related.of(scope, None, [fact_id], attempt)
+        fact_id, now = resolved_id(fact_id, snapshot), self._now()
+        stored = {
+            sk: row.fact for sk, row in snapshot.by_key.items() if row.fact is not None and is_unexpired(row, now)
+        }
         named = [fact for fact in stored.values() if fact.id == fact_id]
-        # What is current counts, then what was only possible, then what ended last.
-        fact = min(named, key=lambda one: (_ORDER.index(one.standing), now - one.valid_from), default=None)
+        # A current fact comes first, then a candidate, then the fact that ended last.
+        fact = min(named, key=lambda one: (STANDING_ORDER.index(one.standing), now - one.valid_from), default=None)
         if fact is None:
-            raise _nothing(fact_id)
+            raise no_such_fact(fact_id)
         check_order(fact.since, until)
-        own = [sk for sk, one in stored.items() if one == fact or (_says_the_same(one, fact))]
+        own = [sk for sk, one in stored.items() if one == fact or (_is_duplicate(one, fact))]
         found = await self._items(scope, own)
         items = sorted(found.values(), key=lambda item: fact_from(item) != fact)
         if not items:
@@ -288,7 +269,7 @@ class Facts:
             write
             for change, item in zip(changes, items, strict=True)
             if change.after != change.before
-            for write in writes_of(scope, change, item, known)
+            for write in writes_of(scope, change, item, snapshot)
         ]
         if writes:
             await self._table.write([bump_version(scope, *(write.key for write in writes)), *writes])
@@ -302,8 +283,8 @@ class Facts:
             key.sk: item for key, item in (await self._table.get_many([Key(partition, sk) for sk in sort_keys])).items()
         }
 
-    async def _tombstone(self, scope: Scope, known: UserSnapshot, statement: Statement) -> Item | None:
-        if statement.fingerprint not in known.forgotten:
+    async def _tombstone(self, scope: Scope, snapshot: UserSnapshot, statement: Statement) -> Item | None:
+        if statement.fingerprint not in snapshot.forgotten:
             return None
         return await self._table.get(keys.tombstone_key(scope, statement.fingerprint))
 
@@ -311,57 +292,12 @@ class Facts:
         return replace(put, body={**put.body, **await self._embeddings.beside(from_fact(fact).searched_text)})
 
 
-_ORDER = (Standing.CURRENT, Standing.CANDIDATE, Standing.PAST)
-
-
-def _nothing(fact_id: str) -> NotFoundError:
-    return NotFoundError(f"no current fact has the id {fact_id[:80]!r}; `recall` shows the ids of what is known")
-
-
-def _listing(fact: Fact) -> tuple[bool, str, int, datetime]:
-    """Return what puts facts in the order of their topics, a guess behind what is known, history last."""
-    return fact.topic is None, (fact.topic or "").casefold(), _ORDER.index(fact.standing), fact.valid_from
-
-
-def _checked_names(statement: Statement, replaces: str | Sequence[str] | None) -> tuple[str, ...]:
-    named = () if replaces is None else (replaces,) if isinstance(replaces, str) else tuple(dict.fromkeys(replaces))
-    if len(named) > MOST_REPLACED:
-        raise InvalidRequestError(f"a fact can replace at most {MOST_REPLACED} others at once, got {len(named)} ids")
-    if TOPIC in named and statement.topic is None:
-        raise InvalidRequestError(f"replaces={TOPIC!r} needs the topic whose value is set")
-    return named
-
-
-def _resolved(
-    known: UserSnapshot, statement: Statement, named: Sequence[str], now: datetime
-) -> tuple[Statement, list[str], list[str]]:
-    """Return the statement under its topic as it is written already, the sort keys that it names, and unknown ids."""
-    under_topic = known.by_topic.get((statement.topic or "").casefold(), frozenset[str]())
-    chosen = [sk for sk in under_topic if known.by_key[sk].kind is Kind.FACT] if TOPIC in named else []
-    ids = {name: list[str]() for name in named if name != TOPIC}
-    done = set[str]()
-    for sk, row in known.by_key.items() if ids else ():
-        if row.fact is None or row.id not in ids or not is_unexpired(row, now):
-            continue
-        if row.kind is not Kind.PAST:
-            ids[row.id].append(sk)
-        elif row.fact.superseded_by == statement.fingerprint:
-            done.add(row.id)
-    replaced = [sk for sort_keys in ids.values() for sk in sort_keys]
-    topics = (known.by_key[sk].topic for sk in replaced)
-    topic = statement.topic or next((topic for topic in topics if topic is not None), None)
-    rows = [known.by_key[sk] for sk in known.by_topic.get((topic or "").casefold(), ())]
-    written = min(rows, key=lambda row: row.since, default=None)
-    statement = replace(statement, topic=topic if written is None else written.topic)
-    return statement, [*chosen, *replaced], [name for name, found in ids.items() if not found and name not in done]
-
-
 def _has_one_value(statement: Statement, named: Collection[str]) -> bool:
-    """Tell whether no other value may be written at the same time unseen."""
+    """Check whether the write must be refused if another value is written at the same time."""
     return TOPIC in named or is_single_valued(statement.topic)
 
 
-def _says_the_same(one: Fact, other: Fact) -> bool:
+def _is_duplicate(one: Fact, other: Fact) -> bool:
     is_current = one.standing is other.standing is Standing.CURRENT
     return (
         is_current

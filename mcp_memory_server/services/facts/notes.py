@@ -1,4 +1,4 @@
-"""Notes: feedback and behavioural patterns, which fade."""
+"""Notes: feedback and behavioural patterns, which expire."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -16,7 +16,7 @@ from mcp_memory_server.services.kernel.retries import operation_of
 
 
 class Notes:
-    """What was observed about a user."""
+    """The notes of all users."""
 
     def __init__(self, table: ItemTable, embeddings: Embeddings, now: Callable[[], datetime]) -> None:
         self._table = table
@@ -24,7 +24,7 @@ class Notes:
         self._now = now
 
     async def add(self, scope: Scope, kind: NoteKind, text: str, *, operation_id: str | None = None) -> Note:
-        """Keep the note for as long as its kind lives. The same operation id twice is one note.
+        """Store the note for the lifetime of its kind. A retry with the same operation id is stored once.
 
         Raises:
             InvalidRequestError: It holds a credential.
@@ -38,7 +38,7 @@ class Notes:
         return note
 
     async def all(self, scope: Scope, kind: NoteKind | None = None) -> list[Note]:
-        """Return the notes that have not expired, newest first; of one kind, if it is given."""
+        """Return the unexpired notes, newest first, optionally of one kind."""
         prefix = keys.NOTES if kind is None else f"{keys.NOTES}{kind}#"
         page = await self._table.query(keys.user_partition(scope.user_id), prefix=prefix, limit=None)
         return sorted((note_from(item) for item in page.items), key=lambda note: note.noted_at, reverse=True)

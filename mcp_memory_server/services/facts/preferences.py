@@ -19,7 +19,7 @@ from mcp_memory_server.services.kernel.retries import operation_of, retry_on_con
 
 
 class Preferences:
-    """One value a key. A later one replaces the earlier; a default never replaces what the user chose."""
+    """The preferences of all users, one value per key. A default never replaces a choice of the user."""
 
     def __init__(self, table: ItemTable, embeddings: Embeddings, now: Callable[[], datetime]) -> None:
         self._table = table
@@ -29,7 +29,7 @@ class Preferences:
     async def set(
         self, scope: Scope, key: str, value: str, *, set_by: SetBy = SetBy.USER, operation_id: str | None = None
     ) -> PreferenceChange:
-        """Set the preference and tell what held before. A key in another case is that of the same preference.
+        """Set the preference and return the value before. Keys that differ only in case name the same preference.
 
         Raises:
             InvalidRequestError: It holds a credential.
@@ -40,7 +40,7 @@ class Preferences:
         return await retry_on_conflict(lambda: self._set(scope, wanted, operation))
 
     async def all(self, scope: Scope) -> list[Preference]:
-        """Return all preferences of the user, in the order of their keys, with one query."""
+        """Return all preferences of the user in the order of their keys, with one query."""
         found = [preference_from(item) for item in await self._stored(scope)]
         return sorted(found, key=lambda preference: (preference.key.casefold(), preference.key))
 
@@ -51,7 +51,7 @@ class Preferences:
     async def _set(self, scope: Scope, wanted: Preference, operation: str) -> PreferenceChange:
         key = keys.preference_key(scope, wanted.key)
         place = key.sk.casefold()
-        # Earlier releases stored a key as it was written, so that there may be several of them.
+        # Earlier releases stored a key as it was written, so there may be several items.
         items = [item for item in await self._stored(scope) if item.key.sk.casefold() == place]
         item = max(items, key=lambda item: (item.key == key, item.key.sk), default=None)
         stored = None if item is None else _readable(item)
@@ -62,8 +62,8 @@ class Preferences:
             body |= await self._embeddings.beside(from_preference(wanted).searched_text)
             put = Put(key, body, expected_version=item.version if item is not None and item.key == key else 0)
             removals = [Delete(one.key, one.version) for one in items if one.key != key][: MAX_WRITES_AT_ONCE - 2]
-            bump = bump_version(scope, key, *(removal.key for removal in removals))
-            await self._table.write([put, bump, *removals], operation_id=operation)
+            version_bump = bump_version(scope, key, *(removal.key for removal in removals))
+            await self._table.write([put, version_bump, *removals], operation_id=operation)
         return change
 
 
@@ -71,4 +71,4 @@ def _readable(item: Item) -> Preference | None:
     try:
         return preference_from(item)
     except TableDamagedError:
-        return None  # what cannot be read must not keep a new value out
+        return None  # an unreadable item must not block a new value

@@ -1,4 +1,4 @@
-"""Facts around a statement: what has to be known before it is written."""
+"""Read the facts that a statement may affect: from the cached snapshot or, for a user not in memory, by index."""
 
 import asyncio
 from collections import deque
@@ -16,45 +16,46 @@ from mcp_memory_server.services.facts.fact_writes import MOST_COMPARED
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 
 TOPIC = "topic"
-"""What a statement replaces if it gives the one value of its topic: whatever is current there."""
-OWN_KEPT, TOPICS_KEPT = 20, 10_000
-"""Of so many topics so many own writes each are remembered."""
+"""The name by which a statement replaces whatever is current under its topic."""
+OWN_WRITES_KEPT, TOPICS_KEPT = 20, 10_000
+"""So many own writes are remembered for each of so many topics."""
 LONGEST_ID = 64
 ATTEMPTS_BY_INDEX = 3
 
 
 class RelatedFacts:
-    """Reads what is known of a user; of one whom the process has not seen yet, only what a statement may touch."""
+    """Reads a snapshot of the user; for a user not in memory, only the items that a statement may affect."""
 
-    def __init__(self, table: ItemTable, known: UserMemoryCache) -> None:
+    def __init__(self, table: ItemTable, snapshots: UserMemoryCache) -> None:
         self._table = table
-        self._known = known
-        self._own = LruCache[str, deque[Key]](TOPICS_KEPT)
+        self._snapshots = snapshots
+        self._own_writes = LruCache[str, deque[Key]](TOPICS_KEPT)
 
     def note_own_write(self, scope: Scope, topic: str | None, key: Key) -> None:
-        """Note what this process wrote under a topic: the index may not list it yet."""
+        """Remember a write of this process under a topic, because the index may not list it yet."""
         if topic is None:
             return
-        self._own.get_or_add(keys.topic_index(scope, topic), lambda: deque(maxlen=OWN_KEPT)).append(key)
+        self._own_writes.get_or_add(keys.topic_index(scope, topic), lambda: deque(maxlen=OWN_WRITES_KEPT)).append(key)
 
     async def of(
         self, scope: Scope, statement: Statement | None, named: Sequence[str], attempt: int = 0
     ) -> tuple[UserSnapshot, int]:
-        """Return what has to be known for the statement and the named facts, and the version of the user's stamp.
+        """Return a snapshot that suffices for the statement and the named facts, and the version of the user's profile
+        item.
 
-        What is found by the index may lack what another process wrote a moment ago: then both facts are current.
-        After several attempts that were in conflict with something, everything is read.
+        Found by index, it may miss what another process wrote a moment ago: then both facts stay current. After several
+        attempts with conflicts, everything is read.
         """
-        if not self._known.holds(scope) and attempt < ATTEMPTS_BY_INDEX:
-            found = await self._only_around(scope, statement, [name for name in named if name != TOPIC])
+        if not self._snapshots.holds(scope) and attempt < ATTEMPTS_BY_INDEX:
+            found = await self._read_by_index(scope, statement, [name for name in named if name != TOPIC])
             if found is not None and not (TOPIC in named and found[2]):
                 return found[:2]
-        return await self._known.exactly(scope)
+        return await self._snapshots.exactly(scope)
 
-    async def _only_around(
+    async def _read_by_index(
         self, scope: Scope, statement: Statement | None, ids: Sequence[str]
     ) -> tuple[UserSnapshot, int, bool] | None:
-        """Return what is around, and whether there is more under the topic; None if something named is elsewhere."""
+        """Return the snapshot, the version, and whether the topic has more facts; None if everything has to be read."""
         if any(len(one) > LONGEST_ID for one in ids):
             return None
         statements = [*ids, *([] if statement is None else [statement.fingerprint])]
@@ -63,7 +64,7 @@ class RelatedFacts:
             self._table.get_many([key for one in statements for key in _places(scope, one)]), self._has_legacy(scope)
         )
         if has_legacy:
-            return None  # it may lie under any topic
+            return None  # a fact of an earlier release may be stored under any topic
         stored = {item.key.sk for item in items.values()}
         if any(stored.isdisjoint({keys.fact_place(one), keys.possible_fact_place(one)}) for one in ids):
             return None
@@ -76,13 +77,13 @@ class RelatedFacts:
             )
             found += [*under_topic, *past]
         version = 0 if profile is None else profile.version
-        return self._known.read({item.key: item for item in found}.values()), version, has_more
+        return self._snapshots.read({item.key: item for item in found}.values()), version, has_more
 
     async def _under_topic(self, scope: Scope, topic: str | None) -> tuple[list[Item], bool]:
         if topic is None:
             return [], False
         page = await self._table.find(keys.topic_index(scope, topic), descending=True, limit=MOST_COMPARED)
-        own = self._own.get(keys.topic_index(scope, topic)) or ()
+        own = self._own_writes.get(keys.topic_index(scope, topic)) or ()
         wanted = {*page.keys, *own}
         if not wanted:
             return [], False
@@ -91,12 +92,13 @@ class RelatedFacts:
     async def _has_legacy(self, scope: Scope) -> bool:
         partition = keys.user_partition(scope.user_id)
         queries = (
-            self._table.query(partition, between=stretch, limit=1, attributes=()) for stretch in keys.LEGACY_KEY_RANGES
+            self._table.query(partition, between=key_range, limit=1, attributes=())
+            for key_range in keys.LEGACY_KEY_RANGES
         )
         return any(page.items for page in await asyncio.gather(*queries))
 
     async def _history(self, scope: Scope, statement: Statement) -> Sequence[Item]:
-        """Return the same statement as it held before, where that matters."""
+        """Return the past versions of the same statement, if they matter."""
         if statement.source is not Source.INFERRED and statement.said_at is None:
             return ()
         prefix = keys.past_facts_prefix(keys.fact_place(statement.fingerprint))
@@ -105,7 +107,7 @@ class RelatedFacts:
 
 
 def _places(scope: Scope, fingerprint: str) -> list[Key]:
-    """Return where a statement may lie: as current, as only possible, as forgotten."""
+    """Return the keys under which a statement may be stored: current, candidate, forgotten."""
     return [
         keys.fact_key(scope, fingerprint),
         keys.possible_fact_key(scope, fingerprint),

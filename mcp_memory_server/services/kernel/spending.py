@@ -9,7 +9,7 @@ from mcp_memory_server.domain.kernel.items import Item, Update
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.spending import Ceiling, Limit, Price, Spent, Tokens
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.measures import SPENDING
+from mcp_memory_server.ports.metric_catalogue import MODEL_BUDGET_USED
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.schema.keys import spent_key
 
@@ -73,7 +73,7 @@ class Spending:
         everybody = await self._add(None, wanted.day, most, requests=1)
         if not self._ceiling.everybody.allows(everybody):
             await self._count(wanted, Tokens() - most, requests=-1)
-            self._metrics.record(SPENDING, 100.0)
+            self._metrics.record(MODEL_BUDGET_USED, 100.0)
             return None
         return wanted
 
@@ -95,7 +95,7 @@ class Spending:
     async def _count(self, reservation: Reservation, change: Tokens, *, requests: int = 0) -> None:
         await self._add(reservation.scope, reservation.day, change, requests=requests)
         spent = await self._add(None, reservation.day, change, requests=requests)
-        self._metrics.record(SPENDING, 100 * self._ceiling.everybody.share(spent))
+        self._metrics.record(MODEL_BUDGET_USED, 100 * self._ceiling.everybody.share(spent))
 
     async def _add(self, scope: Scope | None, day: date, tokens: Tokens, *, requests: int) -> Spent:
         added: dict[str, int | float] = {

@@ -23,7 +23,7 @@ from mcp_memory_server.domain.recall.memories import (
     from_preference,
     from_summary,
 )
-from mcp_memory_server.domain.recall.overview import updated
+from mcp_memory_server.domain.recall.overview import apply_changes
 from mcp_memory_server.domain.recall.turn_memories import turn_memory_id
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable
@@ -266,7 +266,9 @@ def _over(snapshot: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserS
     return replace(
         snapshot,
         by_key=memories,
-        overviews=[one for before in snapshot.overviews if (one := updated(before, removed, now.by_key)) is not None],
+        overviews=[
+            one for before in snapshot.overviews if (one := apply_changes(before, removed, now.by_key)) is not None
+        ],
         change_sets=_change_sets(snapshot, changed),
         unreadable=(snapshot.unreadable - changed) | now.unreadable,
         forgotten=(snapshot.forgotten - fingerprints) | now.forgotten,

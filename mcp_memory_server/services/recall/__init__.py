@@ -1,1 +1,1 @@
-"""Search the memories of a user and keep the search index current."""
+"""Search the memories of a user."""

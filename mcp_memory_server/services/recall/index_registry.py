@@ -1,4 +1,4 @@
-"""Keeping what can be searched up to date: built when a user is first asked about, then only what changed."""
+"""Keep the search indexes of recent users up to date: built on first use, then only changed where something changed."""
 
 import asyncio
 import logging
@@ -17,21 +17,23 @@ from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace
 from mcp_memory_server.services.kernel.user_memory_cache import ActivityLog
-from mcp_memory_server.services.recall.reembedding import Lacking, Reembedding, SequencedTurn
-from mcp_memory_server.services.recall.user_index import SessionCursor, UserIndex, key_of, turn_document
+from mcp_memory_server.services.recall.reembedding import MissingVectors, OnVectors, Reembedding
+from mcp_memory_server.services.recall.user_index import UserIndex, key_of, turn_document
 from mcp_memory_server.services.sessions.local_writes import LocalWrites
 
 USERS_KEPT = 10_000
 DOCUMENTS_KEPT = 250_000
-"""So many documents, of all users together, are kept searchable; the users asked about least recently leave first."""
+"""The most documents of all users together; indexes of the users asked about least recently are evicted first."""
 MOST_DOCUMENTS = 200_000
-"""Of one user. What was said beyond that is not searched, and the answer says so."""
+"""The most documents of one user. Further conversations are not searched, and the reply says so."""
 TIMEOUT_SECONDS = 3.0
-"""An answer waits so long for the index, then it is given with what is there."""
+"""A reply waits this long for the update of the index, and then uses what is there."""
 INDEXED_AT_ONCE = 100
 SESSIONS_AT_ONCE = 8
 LISTED_AGAIN_SECONDS = 5.0
-"""So long after the sessions were first listed, they are listed again with each question."""
+"""For so long after the first listing, sessions are listed again with each question, because the index of the table
+lags.
+"""
 
 TURNS_NOT_READ = "what was said in conversations of the last moments could not be read"
 STILL_BEING_READ = "some of it is still being indexed: ask again in a moment"
@@ -42,15 +44,15 @@ logger = logging.getLogger(__name__)
 
 class _User:
     def __init__(self, index: SearchIndex, writer: str) -> None:
-        self.searchable = UserIndex(index, writer)
-        self.bringing_up = asyncio.Lock()
+        self.user_index = UserIndex(index, writer)
+        self.update_lock = asyncio.Lock()
         self.listed_again_until = float("-inf")
         self.change_token: object | None = None
         self.has_too_many = False
 
 
 class IndexRegistry:
-    """The indexes of the users asked about last. Used from any thread and any event loop; they are changed in one."""
+    """The search indexes of recent users. Used from any thread and event loop; updated on the background loop only."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class IndexRegistry:
         *,
         lists_late: bool = True,
     ) -> None:
-        """A table that ``lists_late`` may for a moment not list a session that was just begun."""
+        """``lists_late`` says that the table may not list a new session for a moment."""
         self._new_index = new_index
         self._turns = turns
         self._reembedding = reembedding
@@ -73,53 +75,55 @@ class IndexRegistry:
         self._lists_late = lists_late
         self._users = LruCache[str, _User](
             USERS_KEPT,
-            weight=lambda user: len(user.searchable.index),
+            weight=lambda user: len(user.user_index.index),
             most_weight=DOCUMENTS_KEPT,
             on_evict=lambda user_id, _: own.disconnect(user_id),
         )
 
-    async def of(self, scope: Scope, known: UserSnapshot, talks: ActivityLog) -> tuple[UserIndex, tuple[str, ...]]:
-        """Return what can be searched: everything that was acknowledged before this call, or what of it is missing."""
+    async def of(
+        self, scope: Scope, snapshot: UserSnapshot, activities: ActivityLog
+    ) -> tuple[UserIndex, tuple[str, ...]]:
+        """Return the index with everything that was acknowledged before this call, and what is missing from it."""
         user = self._user(scope.user_id)
-        searchable = user.searchable
-        if not await self._is_behind(scope, user, known, talks):
-            return searchable, self._missing(user)
-        bringing = self._background.submit(lambda: self._bring_up(scope, user, known, talks))
+        user_index = user.user_index
+        if not await self._is_outdated(scope, user, snapshot, activities):
+            return user_index, self._missing(user)
+        updating = self._background.submit(lambda: self._update(scope, user, snapshot, activities))
         try:
-            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(bringing)), TIMEOUT_SECONDS)
+            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(updating)), TIMEOUT_SECONDS)
         except TimeoutError:
-            return searchable, (*self._missing(user), STILL_BEING_READ)
+            return user_index, (*self._missing(user), STILL_BEING_READ)
         except UnavailableError:
-            return searchable, (*self._missing(user), TURNS_NOT_READ)
-        return searchable, self._missing(user)
+            return user_index, (*self._missing(user), TURNS_NOT_READ)
+        return user_index, self._missing(user)
 
-    async def of_known(self, scope: Scope, known: UserSnapshot) -> UserIndex:
-        """Return what can be searched, of which only what is known needs to be complete: no conversation is read."""
+    async def of_snapshot(self, scope: Scope, snapshot: UserSnapshot) -> UserIndex:
+        """Return the index with at least the memories of this snapshot. No conversation is read."""
         user = self._user(scope.user_id)
-        if user.searchable.known.serial < known.serial:
-            learning = self._background.submit(lambda: self._bring_up(scope, user, known, None))
-            with suppress(TimeoutError):  # what is there already has to do
-                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(learning)), TIMEOUT_SECONDS)
-        return user.searchable
+        if user.user_index.snapshot.serial < snapshot.serial:
+            updating = self._background.submit(lambda: self._update(scope, user, snapshot, None))
+            with suppress(TimeoutError):  # the caller uses what is indexed already
+                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(updating)), TIMEOUT_SECONDS)
+        return user.user_index
 
-    def holds_everything(self, scope: Scope) -> bool:
-        """Tell whether every conversation of the user was read, and had its place here."""
+    def is_complete(self, scope: Scope) -> bool:
+        """Check whether every conversation of the user was read and fits into the index."""
         user = self._users.get(scope.user_id)
-        return user is not None and user.searchable.is_read and not user.has_too_many
+        return user is not None and user.user_index.sessions.are_read and not user.has_too_many
 
-    def not_held(self, scope: Scope, places: Sequence[TurnPlace]) -> list[TurnPlace]:
-        """Return those of the turns that are not indexed here."""
+    def not_indexed(self, scope: Scope, places: Sequence[TurnPlace]) -> list[TurnPlace]:
+        """Return those of the turns that are not indexed."""
         user = self._users.get(scope.user_id)
-        held = {} if user is None else user.searchable.turns
+        held = {} if user is None else user.user_index.turns
         return [place for place in places if turn_document(place) not in held]
 
-    async def with_transient(
-        self, scope: Scope, searchable: UserIndex, turns: Mapping[TurnPlace, StoredMemory | None]
+    async def add_transient(
+        self, scope: Scope, user_index: UserIndex, turns: Mapping[TurnPlace, StoredMemory | None]
     ) -> None:
-        """Index turns that were found elsewhere, for a while, although there may be no room for them."""
-        new = searchable.admit(turns)
+        """Index turns that a vector service found, for a while, although the index may be full."""
+        new = user_index.admit_transient(turns)
         if new:
-            await asyncio.wrap_future(self._background.submit(lambda: self._index(scope, searchable, new)))
+            await asyncio.wrap_future(self._background.submit(lambda: self._index(scope, user_index, new)))
 
     def _user(self, user_id: str) -> _User:
         def new() -> _User:
@@ -128,109 +132,118 @@ class IndexRegistry:
 
         return self._users.get_or_add(user_id, new)
 
-    async def _is_behind(self, scope: Scope, user: _User, known: UserSnapshot, talks: ActivityLog) -> bool:
-        searchable = user.searchable
-        if searchable.known.serial < known.serial or not searchable.has_read_activity or talks or searchable.unread:
+    async def _is_outdated(self, scope: Scope, user: _User, snapshot: UserSnapshot, activities: ActivityLog) -> bool:
+        user_index = user.user_index
+        if (
+            user_index.snapshot.serial < snapshot.serial
+            or not user_index.sessions.are_listed
+            or activities
+            or user_index.sessions.has_unread
+        ):
             return True
         if self._own.are_there(scope.user_id) or time.monotonic() < user.listed_again_until:
             return True
-        if not searchable.to_read(self._now()):
+        if not user_index.sessions.to_read(self._now()):
             return False
         change_token = await self._turns.change_token()
         return change_token is None or change_token != user.change_token
 
     def _missing(self, user: _User) -> tuple[str, ...]:
-        unreadable = user.searchable.unreadable_turns
+        unreadable = user.user_index.unreadable_turns
         told = [f"{unreadable} turns could not be read"] if unreadable else []
         return (*told, *([TOO_MANY] if user.has_too_many else []))
 
-    async def _bring_up(self, scope: Scope, user: _User, known: UserSnapshot, talks: ActivityLog | None) -> None:
-        async with user.bringing_up:
-            await self._learn(scope, user.searchable, known)
-            if talks is None:
+    async def _update(self, scope: Scope, user: _User, snapshot: UserSnapshot, activities: ActivityLog | None) -> None:
+        async with user.update_lock:
+            await self._index_changes(scope, user.user_index, snapshot)
+            if activities is None:
                 return
             # Taken before anything is read, so that a write in the meantime is read the next time.
             change_token = await self._turns.change_token()
-            announced, are_lost = talks.take()
-            is_settled = user.searchable.has_read_activity and time.monotonic() >= user.listed_again_until
-            user.searchable.follow(announced, self._now(), is_settled=is_settled)
-            user.searchable.expect(self._own.take(scope.user_id), is_settled=is_settled)
+            announced, are_lost = activities.take()
+            is_settled = user.user_index.sessions.are_listed and time.monotonic() >= user.listed_again_until
+            user.user_index.sessions.record_activity(announced, self._now(), is_settled=is_settled)
+            user.user_index.sessions.record_own_writes(self._own.take(scope.user_id), is_settled=is_settled)
             if are_lost:
-                user.searchable.doubt_activity()
-            if not user.searchable.has_read_activity or time.monotonic() < user.listed_again_until:
-                await self._list(scope, user, has_announced=bool(announced))
+                user.user_index.sessions.distrust_activity()
+            if not user.user_index.sessions.are_listed or time.monotonic() < user.listed_again_until:
+                await self._list_sessions(scope, user, has_announced=bool(announced))
             try:
-                await self._read(scope, user)
+                await self._read_sessions(scope, user)
                 user.change_token = change_token
             finally:
                 self._users.weigh_again(scope.user_id, user)
 
-    async def _learn(self, scope: Scope, searchable: UserIndex, known: UserSnapshot) -> None:
-        if searchable.known.serial >= known.serial:
+    async def _index_changes(self, scope: Scope, user_index: UserIndex, snapshot: UserSnapshot) -> None:
+        if user_index.snapshot.serial >= snapshot.serial:
             return
-        new, gone = searchable.changes_to(known)
-        searchable.take_out(gone)
-        await self._index(scope, searchable, [(sk, known.by_key[sk]) for sk in new])
-        searchable.known = known
+        new, removed = user_index.changes_to(snapshot)
+        user_index.remove(removed)
+        await self._index(scope, user_index, [(sk, snapshot.by_key[sk]) for sk in new])
+        user_index.snapshot = snapshot
 
-    async def _list(self, scope: Scope, user: _User, *, has_announced: bool) -> None:
+    async def _list_sessions(self, scope: Scope, user: _User, *, has_announced: bool) -> None:
         sessions = await self._turns.sessions(scope)
-        searchable = user.searchable
-        searchable.unread |= {session for session in sessions if session not in searchable.sessions}
-        if self._lists_late and not searchable.has_read_activity and (has_announced or sessions):
+        user_index = user.user_index
+        user_index.sessions.add_listed(sessions)
+        if self._lists_late and not user_index.sessions.are_listed and (has_announced or sessions):
             user.listed_again_until = time.monotonic() + LISTED_AGAIN_SECONDS
-        searchable.has_read_activity = True
+        user_index.sessions.are_listed = True
 
-    async def _read(self, scope: Scope, user: _User) -> None:
-        to_read = user.searchable.to_read(self._now())
+    async def _read_sessions(self, scope: Scope, user: _User) -> None:
+        to_read = user.user_index.sessions.to_read(self._now())
         for start in range(0, len(to_read), SESSIONS_AT_ONCE):
             some = to_read[start : start + SESSIONS_AT_ONCE]
             await asyncio.gather(*(self._read_session(scope, user, session) for session in some))
 
     async def _read_session(self, scope: Scope, user: _User, session_id: str) -> None:
-        searchable = user.searchable
-        followed = searchable.sessions.get(session_id, SessionCursor())
-        read = await self._turns.of_session(scope, session_id, followed.start(), followed.seen)
-        new = [turn for turn in read.turns if searchable.is_new(turn)]
-        room = MOST_DOCUMENTS - len(searchable.index)
+        user_index = user.user_index
+        cursor = user_index.sessions.cursor(session_id)
+        read = await self._turns.of_session(scope, session_id, cursor.start(), cursor.seen)
+        new = [turn for turn in read.turns if user_index.is_new(turn)]
+        room = MOST_DOCUMENTS - len(user_index.index)
         user.has_too_many = user.has_too_many or len(new) > room
         fitting = [(turn_document(turn.place), turn.memory) for turn in new[: max(room, 0)]]
-        await self._index(scope, searchable, fitting, for_good=True)
-        self._reembedding.enter([turn.place.key(scope) for turn in new if turn.lacks_an_entry])
-        if not followed.last:  # later on only the end of it is read, again and again
-            searchable.unreadable_turns += read.unreadable
-        searchable.has_read(session_id, read, self._now())
+        await self._index(scope, user_index, fitting, permanent=True)
+        self._reembedding.add_to_vector_index([turn.place.key(scope) for turn in new if turn.lacks_an_entry])
+        if not cursor.last:  # later reads repeat its end and must not count twice
+            user_index.unreadable_turns += read.unreadable
+        user_index.sessions.record_read(session_id, read, self._now())
 
     async def _index(
         self,
         scope: Scope,
-        searchable: UserIndex,
+        user_index: UserIndex,
         memories: Sequence[tuple[str, StoredMemory]],
         *,
-        for_good: bool = False,
+        permanent: bool = False,
     ) -> None:
         for start in range(0, len(memories), INDEXED_AT_ONCE):
             some = memories[start : start + INDEXED_AT_ONCE]
             vectors = await self._reembedding.vectors([memory for _, memory in some])
-            searchable.put_in(some, vectors, self._now(), for_good=for_good)
+            user_index.add(some, vectors, self._now(), permanent=permanent)
             self._reembedding.add(
                 [
-                    self._lacking(scope, searchable, document_id, replace(memory, vectors=made))
+                    self._missing_vectors(scope, user_index, document_id, replace(memory, vectors=made))
                     for (document_id, memory), made in zip(some, vectors, strict=True)
-                    if self._reembedding.is_lacking(memory)
+                    if self._reembedding.lacks_vectors(memory)
                 ]
             )
-            await asyncio.sleep(0)  # others are waiting for the same loop
+            await asyncio.sleep(0)  # let other tasks of the loop run
 
-    def _lacking(self, scope: Scope, searchable: UserIndex, document_id: str, memory: StoredMemory) -> Lacking:
-        """Return what is to be stored beside a memory, and made first as far as it was not made for the index."""
+    def _missing_vectors(
+        self, scope: Scope, user_index: UserIndex, document_id: str, memory: StoredMemory
+    ) -> MissingVectors:
+        """Return the vectors to store beside a memory, and to compute first if they were not computed for the index."""
         key, vectors = key_of(scope, document_id), memory.vectors
-        placed = self._placing(searchable, document_id, memory) if self._reembedding.is_lacking(memory) else None
-        return Lacking(key, placed, (memory.searched_text, vectors) if vectors.fine is not None else None)
+        on_vectors = (
+            self._on_vectors(user_index, document_id, memory) if self._reembedding.lacks_vectors(memory) else None
+        )
+        return MissingVectors(key, on_vectors, (memory.searched_text, vectors) if vectors.fine is not None else None)
 
-    def _placing(self, searchable: UserIndex, document_id: str, memory: StoredMemory) -> SequencedTurn:
+    def _on_vectors(self, user_index: UserIndex, document_id: str, memory: StoredMemory) -> OnVectors:
         def place(vectors: Vectors) -> None:
-            if document_id in searchable.index:
-                searchable.put_in([(document_id, memory)], [vectors], self._now())
+            if document_id in user_index.index:
+                user_index.add([(document_id, memory)], [vectors], self._now())
 
         return place

@@ -1,4 +1,4 @@
-"""Nearby turns: what a vector service finds in conversations that are not indexed here."""
+"""Add turns that a vector service finds near a question, if the user's index does not hold all conversations."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
 from mcp_memory_server.errors import MemoryServerError
-from mcp_memory_server.ports.measures import FOREIGN_VECTORS
+from mcp_memory_server.ports.metric_catalogue import FOREIGN_VECTORS
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.ports.vector_index import VectorIndex
 from mcp_memory_server.schema.vector_entries import owner_of, turn_at, vector_owner
@@ -19,9 +19,9 @@ from mcp_memory_server.services.recall.index_registry import TOO_MANY, IndexRegi
 from mcp_memory_server.services.recall.user_index import UserIndex
 
 TIMEOUT_SECONDS = 2.0
-"""So long an answer waits for the service, and for what it found to be read, counted from when it is asked."""
+"""A reply waits this long for the service and for reading what it found."""
 REST_SECONDS = 10.0
-"""After it did not answer it is left alone for so long, so that not every answer waits for it."""
+"""After a failure the service is not asked for this long, so that not every reply waits for it."""
 
 NOT_ASKED = "the vector index did not answer: of conversations that are not indexed here nothing was searched"
 BY_MEANING = "older conversations were searched by meaning only, and without what was said a moment ago"
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 class NearbyTurns:
-    """Adds to the index of a user what a vector service finds near a question, where the index does not hold it all.
+    """Returns the index of a user, with turns from a vector service where the index is incomplete.
 
-    The service is asked side by side with bringing the index up to date, and only about users of whom it may know more.
-    What it found is read from the table under keys made anew for the owner who asks, and ranked like everything else.
+    The service is asked while the index is updated, and only for users with conversations that do not fit. What it
+    found is read from the table under keys of the owner who asks, and ranked like everything else.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class NearbyTurns:
         metrics: Metrics | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``model`` is the one that makes the vectors."""
+        """``model`` is the name of the model that makes the vectors."""
         self._memories = memories
         self._turns = turns
         self._vectors = vectors
@@ -54,24 +54,24 @@ class NearbyTurns:
         self._monotonic = monotonic
         self._rests_until = float("-inf")
 
-    async def searchable(
-        self, scope: Scope, known: UserSnapshot, talks: ActivityLog, vector: bytes | None
+    async def user_index(
+        self, scope: Scope, snapshot: UserSnapshot, activities: ActivityLog, vector: bytes | None
     ) -> tuple[UserIndex, tuple[str, ...]]:
-        """Return what can be searched for a question with this vector, and what of it is missing."""
-        if self._vectors is None or not any(vector or b"") or self._memories.holds_everything(scope):
-            return await self._memories.of(scope, known, talks)
+        """Return the index to search for a question with this vector, and sentences about what is missing."""
+        if self._vectors is None or not any(vector or b"") or self._memories.is_complete(scope):
+            return await self._memories.of(scope, snapshot, activities)
         asking = asyncio.ensure_future(self._near(scope, vector or b"", self._vectors))
         try:
-            searchable, missing = await self._memories.of(scope, known, talks)
-            if self._memories.holds_everything(scope):
-                return searchable, missing  # it was read meanwhile, so the service has nothing to add
+            user_index, missing = await self._memories.of(scope, snapshot, activities)
+            if self._memories.is_complete(scope):
+                return user_index, missing  # everything was read meanwhile
             found = await asking
         finally:
             asking.cancel()
         if found is None:
-            return searchable, (*missing, NOT_ASKED)
-        await self._memories.with_transient(scope, searchable, found)
-        return searchable, tuple(BY_MEANING if sentence == TOO_MANY else sentence for sentence in missing)
+            return user_index, (*missing, NOT_ASKED)
+        await self._memories.add_transient(scope, user_index, found)
+        return user_index, tuple(BY_MEANING if sentence == TOO_MANY else sentence for sentence in missing)
 
     async def _near(
         self, scope: Scope, vector: bytes, vectors: VectorIndex
@@ -86,17 +86,17 @@ class NearbyTurns:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 keys = await vectors.nearest(vector_owner(scope.user_id, self._model or ""), vector)
                 places = self._places(scope, keys)
-                found = await self._turns.at(scope, self._memories.not_held(scope, places))
-                # The nearest last: where there is no room for all, those that come first make way.
+                found = await self._turns.at(scope, self._memories.not_indexed(scope, places))
+                # The nearest last: if there is no room for all, the first are evicted.
                 return {place: found.get(place) for place in reversed(places)}
         except (MemoryServerError, TimeoutError):
-            # Whatever is wrong with it, and whoever can mend it: an answer without it is still an answer.
-            logger.warning("the vector index does not answer, and is left alone for a while", exc_info=True)
+            # A reply without the service is still useful, whatever the error is.
+            logger.warning("the vector index does not answer and is not asked for a while", exc_info=True)
             self._rests_until = self._monotonic() + REST_SECONDS
             return None
 
     def _places(self, scope: Scope, keys: Sequence[Key]) -> list[TurnPlace]:
-        """Return where those lie that are the user's. What belongs to others is counted."""
+        """Return the places of the turns that belong to the user, and count those of other users."""
         own = [key for key in keys if owner_of(key) == scope.user_id]
         if foreign := len(keys) - len(own):
             logger.error("the vector index returned %d items of other owners: they were dropped", foreign)

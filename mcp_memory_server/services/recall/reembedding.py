@@ -1,4 +1,4 @@
-"""Vectors for what has none of the model in use: written by an earlier release, under another model, or in haste."""
+"""Compute missing vectors in the background: of texts stored by an earlier release, with another model, or in haste."""
 
 import asyncio
 import logging
@@ -33,38 +33,39 @@ MOST_WAITED_FOR, LONGEST_WAIT_SECONDS = 64, 1.5
 of that."""
 MOST_QUEUED = 300_000
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 60.0
-TOLD_EVERY = 1_000
+LOGGED_EVERY = 1_000
 
 logger = logging.getLogger(__name__)
 
-SequencedTurn = Callable[[Vectors], None]
-"""Takes the vectors of a memory into the index that lacks one."""
+OnVectors = Callable[[Vectors], None]
+"""Receives the vectors of a memory for the search index."""
 
 
 @dataclass(frozen=True)
-class Lacking:
+class MissingVectors:
     """An item whose text lacks a vector of a model in use.
 
-    ``placed`` tells the index, if that lacks it too; ``made`` are vectors of this text that need not be made again.
+    ``on_vectors`` updates the search index if it lacks the vector too; ``made`` are vectors of this text computed
+    already.
     """
 
     key: Key
-    placed: SequencedTurn | None = None
+    on_vectors: OnVectors | None = None
     made: tuple[str, Vectors] | None = None
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How many texts were given a vector since the start, and how many wait for one."""
+    """The number of texts embedded since the start, and of those queued."""
 
     done: int
     waiting: int
 
 
 class Reembedding:
-    """Gives texts their vectors, in the background, a few at a time, and stores them beside the texts.
+    """Computes vectors in the background, a few at a time, and stores them beside the texts.
 
-    Nothing waits for it and nothing depends on it: what has no vector is found by its words.
+    Nothing waits for it and nothing depends on it: a text without a vector is found by its words.
     """
 
     def __init__(self, table: ItemTable, embeddings: Embeddings, background: EventLoopThread) -> None:
@@ -72,58 +73,58 @@ class Reembedding:
         self._embeddings = embeddings
         self._background = background
         self._lock = Lock()
-        self._queue: deque[Lacking] = deque(maxlen=MOST_QUEUED)
+        self._queue: deque[MissingVectors] = deque(maxlen=MOST_QUEUED)
         self._is_running = False
         self._done = 0
 
     @property
     def progress(self) -> Progress:
-        """How far it has come."""
+        """The progress so far."""
         with self._lock:
             return Progress(self._done, len(self._queue))
 
-    def is_lacking(self, memory: StoredMemory) -> bool:
-        """Tell whether a vector of a model in use is not stored beside a memory."""
+    def lacks_vectors(self, memory: StoredMemory) -> bool:
+        """Check whether a vector of a model in use is not stored beside a memory."""
         models, vectors = self._embeddings.models, memory.vectors
         lacks_fine = models.fine is not None and memory.is_short and vectors.fine is None
         return lacks_fine or (models.coarse is not None and vectors.coarse is None)
 
     async def vectors(self, memories: Sequence[StoredMemory]) -> list[Vectors]:
-        """Return the vectors of each memory: the stored ones, and those made now because that takes little time.
+        """Return the vectors of each memory: the stored ones, and new ones that are quick to compute.
 
-        That is a coarse one where that model runs here, and a fine one if only a few memories lack it: whoever saves
-        some facts and asks at once, while the model is still being loaded, waits for it.
+        These are coarse ones if that model runs in this process, and fine ones if only a few memories lack them: a user
+        who saves some facts and asks at once, while the model is being loaded, waits for them.
         """
         found = [memory.vectors for memory in memories]
-        lacking = [place for place, vectors in enumerate(found) if vectors.coarse is None]
-        if lacking and self._embeddings.run_here:
-            made = await self._embeddings.of_texts([memories[place].searched_text for place in lacking])
-            for place, vector in zip(lacking, made, strict=True):
+        missing = [place for place, vectors in enumerate(found) if vectors.coarse is None]
+        if missing and self._embeddings.run_here:
+            made = await self._embeddings.of_texts([memories[place].searched_text for place in missing])
+            for place, vector in zip(missing, made, strict=True):
                 found[place] = replace(found[place], coarse=vector)
         short = [place for place, one in enumerate(memories) if one.is_short and found[place].fine is None]
         if len(short) <= MOST_WAITED_FOR:
-            with suppress(TimeoutError):  # an import is being embedded: these follow it in the background
+            with suppress(TimeoutError):  # the model is busy with an import: these are computed in the background
                 async with asyncio.timeout(LONGEST_WAIT_SECONDS):
                     fine = await self._embeddings.fine_of_texts([memories[place].searched_text for place in short])
                 for place, vector in zip(short, fine, strict=True):
                     found[place] = replace(found[place], fine=vector)
         return found
 
-    def add(self, lacking: Sequence[Lacking]) -> None:
-        """Queue items, to be seen to when there is time."""
-        if not lacking or self._embeddings.model is None:
+    def add(self, missing: Sequence[MissingVectors]) -> None:
+        """Queue items."""
+        if not missing or self._embeddings.model is None:
             return
         with self._lock:
-            self._queue.extend(lacking)
+            self._queue.extend(missing)
             if self._is_running:
                 return
             self._is_running = True
         self._background.submit(self._work)
 
-    def enter(self, turns: Sequence[Key]) -> None:
+    def add_to_vector_index(self, turns: Sequence[Key]) -> None:
         """Queue turns that a vector index lacks, if there is one."""
         if self._embeddings.enter_turns:
-            self.add([Lacking(key) for key in turns])
+            self.add([MissingVectors(key) for key in turns])
 
     async def _work(self) -> None:
         pause = FIRST_PAUSE_SECONDS
@@ -131,46 +132,46 @@ class Reembedding:
             try:
                 await self._embed(batch)
             except (InvalidRequestError, ConfigurationError, TableDamagedError):
-                # It would not work another time either; the rest may.
+                # A retry would fail too; other batches may succeed.
                 logger.warning("%d memories were not embedded", len(batch), exc_info=True)
             except UnavailableError:
-                # Whoever waits longest goes first again, when the table or the model is back.
+                # The batch stays first in the queue until the table or the model is available again.
                 with self._lock:
                     self._queue.extendleft(reversed(batch))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             else:
                 pause = FIRST_PAUSE_SECONDS
-                self._tell(len(batch))
+                self._log_progress(len(batch))
 
-    def _next(self) -> list[Lacking]:
+    def _next(self) -> list[MissingVectors]:
         with self._lock:
             batch = [self._queue.popleft() for _ in range(min(len(self._queue), EMBEDDED_AT_ONCE))]
             self._is_running = bool(batch)
             return batch
 
-    def _tell(self, count: int) -> None:
+    def _log_progress(self, count: int) -> None:
         with self._lock:
             before, self._done = self._done, self._done + count
             waiting = len(self._queue)
-        if before // TOLD_EVERY != self._done // TOLD_EVERY or not waiting:
+        if before // LOGGED_EVERY != self._done // LOGGED_EVERY or not waiting:
             logger.info("embedded %d memories, %d to go", self._done, waiting)
 
-    async def _embed(self, batch: Sequence[Lacking]) -> None:
+    async def _embed(self, batch: Sequence[MissingVectors]) -> None:
         items = await self._table.get_many({one.key for one in batch})
         texts = {key: text for key, item in items.items() if (text := await self._text(item))}
         made = {one.key: one.made[1] for one in batch if one.made is not None and texts.get(one.key) == one.made[0]}
         vectors = await self._vectors(items, texts, made)
         for one in batch:
-            if one.placed is not None and one.key in vectors:
-                one.placed(vectors[one.key])
+            if one.on_vectors is not None and one.key in vectors:
+                one.on_vectors(vectors[one.key])
         stored = (self._store(items[key], texts[key], found) for key, found in vectors.items())
         await asyncio.gather(*stored)
 
     async def _vectors(
         self, items: Mapping[Key, Item], texts: Mapping[Key, str], made: Mapping[Key, Vectors]
     ) -> dict[Key, Vectors]:
-        """Return the vectors of each text: the stored ones, those made already, and new ones where there is none."""
+        """Return the vectors of each text: stored ones, those computed already, and new ones."""
         stored = {
             key: embedding_from(items[key].body, text, self._embeddings.models).or_else(made.get(key, NO_VECTORS))
             for key, text in texts.items()
@@ -188,7 +189,7 @@ class Reembedding:
         return await self._embeddings.of_texts(texts) if texts else ()
 
     async def _text(self, item: Item) -> str | None:
-        """Return the text that the vectors are of, None if the item holds none that can be read."""
+        """Return the text that is embedded; None if the item holds none that can be read."""
         if not item.key.pk.startswith("SESSION#"):
             memory = memory_from(item)
             return None if memory is None else memory.searched_text
@@ -206,7 +207,7 @@ class Reembedding:
         else:
             body = self._embeddings.stored_with_turn(turn[0].user_id, text, vectors.coarse)
         if all(item.body.get(name) == value for name, value in body.items()):
-            return  # somebody else was faster
+            return  # another process stored it already
         outdated = outdated_vectors(item.body, body)
         try:
             await self._table.update(Update(item.key, set=body, remove=outdated, expected_version=item.version))

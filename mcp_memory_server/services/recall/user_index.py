@@ -1,14 +1,13 @@
-"""What can be searched of one user: an index, and what belongs to it."""
+"""The search index of one user, with the priors and traits that ranking needs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 
-from mcp_memory_server.domain.facts.as_of import true_then
+from mcp_memory_server.domain.facts.as_of import facts_true_at
 from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.kernel.ulids import first_ulid_of, moment_of
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.documents import Match, Prior
 from mcp_memory_server.domain.recall.exchanges import Conversations, Spoken, spoken_as, with_exchanges
@@ -18,58 +17,19 @@ from mcp_memory_server.domain.recall.searched_documents import document_of
 from mcp_memory_server.domain.recall.turn_memories import turn_memory_id
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.schema.keys import user_partition
-from mcp_memory_server.schema.user_versions import SessionActivity
-from mcp_memory_server.services.conversations.past_turns import FoundTurn, SessionTurns, TurnPlace
+from mcp_memory_server.services.conversations.past_turns import FoundTurn, TurnPlace
+from mcp_memory_server.services.recall.followed_sessions import FollowedSessions
 
-POLLED_FOR = timedelta(minutes=90)
-"""So long a session is looked at for new turns. Whoever writes to it announces it again within half an hour, and two
-clocks may differ by half an hour."""
-OUT_OF_ORDER = timedelta(minutes=2)
-"""Turns that are written at the same time may arrive out of the order of their ids, within so long."""
-
-NOTHING_YET = UserSnapshot(None, {})
-SOMEBODY = "?"
-
+NO_SNAPSHOT = UserSnapshot(None, {})
 MOST_TRANSIENT = 500
-"""So many turns are kept although there is no room for them, because they were found elsewhere; the oldest leave."""
+"""The most turns that are indexed although the index is full, because a vector service found them; oldest out first."""
 
 _TURN = "TURN#"
 
 
-@dataclass
-class SessionCursor:
-    """A session that may get turns: up to which one they are known, and since which one they may have come late.
-
-    ``seen`` are the ids of those that were there when its end was last read.
-    """
-
-    last: str = ""
-    since: str | None = None
-    seen: frozenset[str] = frozenset()
-    is_announced: bool = False
-    """Whether all who write there have announced that since it is followed."""
-    others_wrote: bool = True
-    """Whether others than this process may have written there since it was last read."""
-    leases: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """Until when each writer may add turns unannounced."""
-
-    def is_running(self, now: datetime) -> bool:
-        """Tell whether somebody may be adding turns."""
-        return any(now < until for until in tuple(self.leases.values()))
-
-    def start(self) -> str:
-        """Return the id from which on turns may be new."""
-        if not self.last:
-            return ""
-        if self.since is not None and not self.others_wrote:
-            return self.since
-        overlap = first_ulid_of(moment_of(self.last) - OUT_OF_ORDER)
-        return overlap if self.since is None else min(overlap, self.since)
-
-
 @dataclass(frozen=True)
-class TurnNote:
-    """What ranking needs to know of a turn that is searched."""
+class TurnTraits:
+    """The properties of an indexed turn that ranking needs."""
 
     at: datetime
     importance: float
@@ -77,37 +37,33 @@ class TurnNote:
 
 
 class UserIndex:
-    """The index of one user. Its lock is held for each use, by whoever uses it, from any thread."""
+    """The index of one user. It takes its own lock, and may be used from any thread."""
 
     def __init__(self, index: SearchIndex, writer: str = "") -> None:
-        """``writer`` is what this process is called where it announces that it writes."""
+        """``writer`` is the name under which this process publishes activity."""
         self.lock = Lock()
-        self._writer = writer
         self.index = index
-        self.known = NOTHING_YET
-        self.turns: dict[str, TurnNote] = {}
-        self.sessions: dict[str, SessionCursor] = {}
-        self.unread: set[str] = set()
-        self._leased: set[str] = set()
+        self.snapshot = NO_SNAPSHOT
+        self.turns: dict[str, TurnTraits] = {}
+        self.sessions = FollowedSessions(writer)
         self.transient: dict[str, None] = {}
         self.unreadable_turns = 0
-        self.has_read_activity = False
         self._priors_at: datetime | None = None
         self._priors: dict[str, float] = {}
-        """How each memory stands. That changes over days: it is worked out when one comes, and then once a day."""
+        """The prior of each document, computed when it is added, and again every day."""
 
-    # What belongs in the index.
-
-    def changes_to(self, known: UserSnapshot) -> tuple[list[str], list[str]]:
-        """Return the sort keys to index, and those to take out."""
-        before, changed = self.known.by_key, known.changed_since(self.known.serial)
-        rows = known.by_key if changed is None else {sk: known.by_key[sk] for sk in changed if sk in known.by_key}
+    def changes_to(self, snapshot: UserSnapshot) -> tuple[list[str], list[str]]:
+        """Return the sort keys to index and those to remove, to get from the indexed snapshot to this one."""
+        before, changed = self.snapshot.by_key, snapshot.changed_since(self.snapshot.serial)
+        rows = (
+            snapshot.by_key if changed is None else {sk: snapshot.by_key[sk] for sk in changed if sk in snapshot.by_key}
+        )
         new = [sk for sk, memory in rows.items() if before.get(sk) is not memory and before.get(sk) != memory]
-        gone = [sk for sk in (before if changed is None else changed) if sk in before and sk not in known.by_key]
-        return new, gone
+        removed = [sk for sk in (before if changed is None else changed) if sk in before and sk not in snapshot.by_key]
+        return new, removed
 
-    def take_out(self, ids: Iterable[str]) -> None:
-        """Take documents out of the index."""
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove documents from the index."""
         with self.lock:
             for document_id in ids:
                 self.turns.pop(document_id, None)
@@ -115,31 +71,31 @@ class UserIndex:
                 self.transient.pop(document_id, None)
                 self.index.remove([document_id])
 
-    def put_in(
+    def add(
         self,
         memories: Sequence[tuple[str, StoredMemory]],
         vectors: Sequence[Vectors],
         now: datetime,
         *,
-        for_good: bool = False,
+        permanent: bool = False,
     ) -> None:
-        """Index memories under their ids. Who comes ``for_good`` is no guest any more."""
+        """Index memories under their ids. A transient entry that is added as ``permanent`` stays."""
         with self.lock:
             self.index.add([document_of(*entry) for entry in memories], vectors)
             today = self._today(now)
             for document_id, memory in memories:
                 self._priors[document_id] = prior(memory, today)
                 if memory.kind is Kind.TURN:
-                    self.turns[document_id] = TurnNote(
+                    self.turns[document_id] = TurnTraits(
                         memory.said_at, memory.importance, spoken_as(memory.speaker, memory.text)
                     )
-                if for_good:
+                if permanent:
                     self.transient.pop(document_id, None)
 
-    def admit(self, turns: Mapping[TurnPlace, StoredMemory | None]) -> list[tuple[str, StoredMemory]]:
-        """Return those that are not here yet, to be put in as guests. The guests that came first make room.
+    def admit_transient(self, turns: Mapping[TurnPlace, StoredMemory | None]) -> list[tuple[str, StoredMemory]]:
+        """Return those of the turns to index as transient entries. The oldest transient entries are evicted.
 
-        A guest who is named again, with its memory or without, comes anew.
+        An entry that is named again, with its memory or without, becomes the newest.
         """
         with self.lock:
             named = {turn_document(place): memory for place, memory in turns.items()}
@@ -149,80 +105,21 @@ class UserIndex:
                     self.transient.pop(document_id, None)
                     self.transient[document_id] = None
             leaving = list(self.transient)[: max(0, len(self.transient) - MOST_TRANSIENT)]
-        self.take_out(leaving)
+        self.remove(leaving)
         return [(document_id, memory) for document_id, memory in new.items() if document_id not in leaving]
 
     def is_new(self, turn: FoundTurn) -> bool:
-        """Tell whether a turn has no place here yet. A guest has none until it is read in its session."""
+        """Check whether a turn is not indexed permanently yet."""
         document_id = turn_document(turn.place)
         return document_id not in self.turns or document_id in self.transient
 
     def places_of_turn(self, memory_id: str) -> list[TurnPlace]:
-        """Return where the turn lies that is told under this id, and then those that say the same; none if none is."""
+        """Return the places of the turn with this public id and of its duplicates; nothing if it is not indexed."""
         with self.lock:
             places = [place for document_id in self.turns if (place := place_of(document_id)) is not None]
             named = [place for place in places if turn_memory_id(place.session_id, place.turn_id) == memory_id]
             same = [one for place in named for one in self.index.same_as(turn_document(place))]
         return [*named, *(place for one in same if (place := place_of(one)) is not None and place not in named)]
-
-    # Which sessions may have more.
-
-    def follow(self, announced: Iterable[SessionActivity], now: datetime, *, is_settled: bool = False) -> None:
-        """Note what was announced about sessions. Who writes to new ones ``is_settled`` if all others were listed."""
-        for talk in announced:
-            session = self.sessions.setdefault(talk.session, SessionCursor(is_announced=is_settled))
-            if talk.is_over:
-                session.leases.pop(talk.writer, None)
-            elif talk.writer != self._writer:  # what is written here is expected one by one
-                session.leases[talk.writer] = now + POLLED_FOR
-                self._leased.add(talk.session)
-            session.others_wrote = session.others_wrote or talk.writer != self._writer
-            if talk.since:
-                session.since = talk.since if session.since is None else min(session.since, talk.since)
-            self.unread.add(talk.session)
-
-    def expect(self, written: Mapping[str, str], *, is_settled: bool = False) -> None:
-        """Note which sessions got turns from here, and the first of those turns."""
-        for session_id, first in written.items():
-            session = self.sessions.setdefault(session_id, SessionCursor(is_announced=is_settled))
-            session.since = first if session.since is None else min(session.since, first)
-            self.unread.add(session_id)
-
-    @property
-    def is_read(self) -> bool:
-        """Whether every session that is known of was read to its end, once."""
-        return self.has_read_activity and not self.unread
-
-    def doubt_activity(self) -> None:
-        """Note that any session may have turns that were not announced here: all of them are looked at again."""
-        self.has_read_activity = False
-        self.unread |= self.sessions.keys()
-        for session in self.sessions.values():
-            session.is_announced, session.others_wrote = False, True
-
-    def to_read(self, now: datetime) -> list[str]:
-        """Return the sessions in which turns may be that are not searched yet."""
-        # A copy: another thread may just follow one more.
-        running = {name for name in tuple(self._leased) if self.sessions[name].is_running(now)}
-        return sorted(self.unread | running)
-
-    def has_read(self, session_id: str, read: SessionTurns, now: datetime) -> None:
-        """Note that a session was read to its end."""
-        session, turns = self.sessions.setdefault(session_id, SessionCursor()), read.turns
-        session.seen = read.seen
-        self.unread.discard(session_id)
-        if turns:
-            session.last = max(session.last, turns[-1].place.turn_id)
-        if read.seen and not session.is_announced:
-            # Whoever wrote that may have announced it before anybody looked, and may write more.
-            session.leases[SOMEBODY] = moment_of(max(read.seen)) + POLLED_FOR
-            self._leased.add(session_id)
-        session.others_wrote = session.is_running(now) or not session.is_announced
-        if not session.is_running(now):
-            session.leases, session.since, session.seen = {}, None, frozenset()
-            self._leased.discard(session_id)
-
-    # Asking.
 
     def search(
         self,
@@ -235,9 +132,8 @@ class UserIndex:
         explain: bool = False,
         few_weak: bool = True,
     ) -> tuple[list[Match], UserSnapshot]:
-        """Return what answers one of the questions, best first, with what belongs to it in its conversation.
-
-        The second is the memories that it refers to.
+        """Return the matches, best first, with what belongs to them in their conversations, and the snapshot they refer
+        to.
         """
         with self.lock:
             prior = self._prior(asked_at, times_returned)
@@ -251,12 +147,12 @@ class UserIndex:
                 explain=explain,
                 few_weak=few_weak,
             )
-            return with_exchanges(found, self._conversations(chosen)), self.known
+            return with_exchanges(found, self._conversations(chosen)), self.snapshot
 
     def _conversations(self, only: Collection[str] | None) -> Conversations:
         def spoken(document_id: str) -> Spoken | None:
-            note = self.turns.get(document_id)
-            return None if note is None else note.spoken
+            traits = self.turns.get(document_id)
+            return None if traits is None else traits.spoken
 
         return Conversations(self.index.beside, spoken, lambda document_id: only is None or document_id in only)
 
@@ -264,17 +160,17 @@ class UserIndex:
         """Return the memories that are closest in meaning to this one, closest first, each with its cosine."""
         with self.lock:
             found = self.index.alike(document_id, limit)
-            return [(self.known.by_key[one], cosine) for one, cosine in found if one in self.known.by_key]
+            return [(self.snapshot.by_key[one], cosine) for one, cosine in found if one in self.snapshot.by_key]
 
     def held(self, moment: datetime, rows: Mapping[str, StoredMemory]) -> set[str]:
-        """Return the documents of what was true, or had been said, at this moment."""
-        turns = {document_id for document_id, note in self.turns.items() if note.at <= moment}
+        """Return the documents that were true, or had been said, at this moment."""
+        turns = {document_id for document_id, traits in self.turns.items() if traits.at <= moment}
         facts = {sk: memory.fact for sk, memory in rows.items() if memory.fact is not None}
         others = {sk for sk, memory in rows.items() if memory.fact is None and memory.since <= moment}
-        return turns | others | set(true_then(facts, moment))
+        return turns | others | set(facts_true_at(facts, moment))
 
     def _prior(self, now: datetime, times_returned: Mapping[str, int]) -> Prior:
-        rows, today = self.known.by_key, self._today(now)
+        rows, today = self.snapshot.by_key, self._today(now)
 
         def factors(ids: Sequence[str]) -> list[float]:
             priors = [self._priors.get(one) or self._prior_of(one, today) for one in ids]
@@ -293,22 +189,22 @@ class UserIndex:
         return today
 
     def _prior_of(self, document_id: str, now: datetime) -> float:
-        turn, memory = self.turns.get(document_id), self.known.by_key.get(document_id)
+        turn, memory = self.turns.get(document_id), self.snapshot.by_key.get(document_id)
         if turn is not None:
-            known = prior_of_turn(turn.at, turn.importance, now)
+            snapshot = prior_of_turn(turn.at, turn.importance, now)
         else:
-            known = 1.0 if memory is None else prior(memory, now)
-        self._priors[document_id] = known
-        return known
+            snapshot = 1.0 if memory is None else prior(memory, now)
+        self._priors[document_id] = snapshot
+        return snapshot
 
 
 def turn_document(place: TurnPlace) -> str:
-    """Return the id under which a turn is indexed."""
+    """Return the document id of a turn."""
     return f"{_TURN}{place.partition}#{place.turn_id}#{place.session_id}"
 
 
 def place_of(document_id: str) -> TurnPlace | None:
-    """Return where the turn lies that is indexed under this id, None if it is not that of a turn."""
+    """Return the place of the turn with this document id; None if it is not that of a turn."""
     if not document_id.startswith(_TURN):
         return None
     _, partition, turn_id, session_id = document_id.split("#", 3)
@@ -316,6 +212,6 @@ def place_of(document_id: str) -> TurnPlace | None:
 
 
 def key_of(scope: Scope, document_id: str) -> Key:
-    """Return where the memory lies that is indexed under this id."""
+    """Return the key of the memory with this document id."""
     place = place_of(document_id)
     return Key(user_partition(scope.user_id), document_id) if place is None else place.key(scope)

@@ -24,7 +24,7 @@ from mcp_memory_server.errors import (
     UnavailableError,
 )
 from mcp_memory_server.ports.dead_letters import DeadLetters
-from mcp_memory_server.ports.measures import DEAD_LETTERS, OUTBOX_LAG, OUTBOX_TURNS, WRITE_TO_RECALLABLE
+from mcp_memory_server.ports.metric_catalogue import DEAD_LETTERS, OUTBOX_DELIVERY, OUTBOX_LAG, OUTBOX_TURNS
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.sessions.turn_sequencer import RECENT, PendingTurn, TurnSequencer
 
@@ -220,7 +220,7 @@ class OutboxWorker:
         if not await self._sequencer.note(PendingTurn(queued.scope, queued.turn, queued.operation_id)):
             return False
         waited = self._stores.now() - queued.queued_at
-        self._stores.metrics.record(WRITE_TO_RECALLABLE, max(0.0, waited / timedelta(milliseconds=1)))
+        self._stores.metrics.record(OUTBOX_DELIVERY, max(0.0, waited / timedelta(milliseconds=1)))
         return True
 
     async def _put_off(self, claimed: ClaimedTurn, error: UnavailableError) -> _Round:

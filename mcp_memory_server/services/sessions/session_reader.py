@@ -12,7 +12,7 @@ from mcp_memory_server.domain.sessions.cached_session import CachedSession, Cach
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
 from mcp_memory_server.errors import CacheUnavailableError, UnavailableError
-from mcp_memory_server.ports.measures import SESSION_COPY_READS
+from mcp_memory_server.ports.metric_catalogue import SESSION_CACHE_READS
 from mcp_memory_server.schema.turn_records import TURNS
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.sessions.stored_turns import TurnPage
@@ -103,7 +103,7 @@ class SessionReader:
             except CacheUnavailableError:
                 copy = None  # the table has the truth; only the speed is lost
         hit = isinstance(copy, CachedSession)
-        self._stores.metrics.record(SESSION_COPY_READS, 1, result="hit" if hit else "miss")
+        self._stores.metrics.record(SESSION_CACHE_READS, 1, result="hit" if hit else "miss")
         return copy, missing if hit else ()
 
     async def _waiting(self, scope: Scope) -> tuple[Sequence[Turn], tuple[str, ...]]:

@@ -14,7 +14,7 @@ from mcp_memory_server.domain.sessions.counts import Amount, Counters, Line, Wat
 from mcp_memory_server.domain.sessions.hot_sessions import MOST_PARTITIONS
 from mcp_memory_server.errors import ConflictError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.measures import SALTED_SESSIONS
+from mcp_memory_server.ports.metric_catalogue import SALTED_SESSIONS
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.schema.turn_records import (
     AFTER_TURNS,

@@ -1,1 +1,1 @@
-"""Export, import and erase everything of one user."""
+"""Export, import and erase all data of one user."""

@@ -1,4 +1,4 @@
-"""Archive: everything of a user as lines of text, and back."""
+"""Export a user's memory as lines of text, and import it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ WRITES_AT_ONCE = 16
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did: memories added, already known, and left out because the user had them forgotten."""
+    """The result of an import: memories added, already stored, and skipped because the user had them forgotten."""
 
     added: int
     known: int
@@ -30,7 +30,7 @@ class Imported:
 
 
 class Archive:
-    """Takes a user's memory out, and brings one in."""
+    """Exports and imports the memory of a user."""
 
     def __init__(self, table: ItemTable, embeddings: Embeddings, now: Callable[[], datetime]) -> None:
         self._table = table
@@ -38,7 +38,7 @@ class Archive:
         self._now = now
 
     async def export(self, scope: Scope) -> AsyncIterator[str]:
-        """Yield everything that is stored of the user as JSON Lines, history and forgotten marks included."""
+        """Yield everything that is stored of the user as JSON Lines, history and tombstones included."""
         yield header_line(self._now())
         partition, cursor = keys.user_partition(scope.user_id), None
         while True:
@@ -52,7 +52,7 @@ class Archive:
     async def import_(
         self, scope: Scope, lines: Iterable[str], progress: Callable[[int, int], None] = lambda _done, _all: None
     ) -> Imported:
-        """Add what the lines hold to what is known; nothing that is there is overwritten. Twice is harmless.
+        """Add the memories of the lines. Nothing stored is overwritten, and importing twice is harmless.
 
         Reads exports of this server and the file of the official server-memory.
 
@@ -72,10 +72,10 @@ class Archive:
         return Imported(added, len(puts) - added - forgotten, forgotten)
 
     async def _add(self, scope: Scope, batch: Sequence[Put]) -> tuple[int, int]:
-        welcome = await self._not_forgotten(scope, batch)
-        stored = await self._table.get_many([put.key for put in welcome])
-        new = [await self._embedded(put) for put in welcome if put.key not in stored]
-        return await self._write(scope, new), len(batch) - len(welcome)
+        accepted = await self._not_forgotten(scope, batch)
+        stored = await self._table.get_many([put.key for put in accepted])
+        new = [await self._embedded(put) for put in accepted if put.key not in stored]
+        return await self._write(scope, new), len(batch) - len(accepted)
 
     async def _embedded(self, put: Put) -> Put:
         memory = memory_from(Item(put.key, put.body, version=1)) if keys.holds_memory(put.key.sk) else None
@@ -87,8 +87,8 @@ class Archive:
 
     async def _not_forgotten(self, scope: Scope, batch: Sequence[Put]) -> list[Put]:
         statements = {put.key: statement_fingerprint(put) for put in batch}
-        marks = {keys.tombstone_key(scope, fingerprint) for fingerprint in statements.values() if fingerprint}
-        forgotten = {key.sk.removeprefix(keys.FORGOTTEN) for key in await self._table.get_many(marks)}
+        tombstones = {keys.tombstone_key(scope, fingerprint) for fingerprint in statements.values() if fingerprint}
+        forgotten = {key.sk.removeprefix(keys.FORGOTTEN) for key in await self._table.get_many(tombstones)}
         return [put for put in batch if statements[put.key] not in forgotten]
 
     async def _write(self, scope: Scope, new: Sequence[Put]) -> int:
@@ -96,7 +96,7 @@ class Archive:
             return 0
         try:
             await self._table.write([*new, bump_version(scope, *(put.key for put in new))])
-        except ConflictError:  # someone added one of them a moment ago: the others are still wanted
+        except ConflictError:  # another process added one of them a moment ago: add the others
             if len(new) == 1:
                 return 0
             return sum([await self._write(scope, [put]) for put in new])

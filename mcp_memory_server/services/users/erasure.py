@@ -1,4 +1,4 @@
-"""Forgetting: one memory so that it is not learned again, or a user so that nothing is left."""
+"""Erase one memory so that it is not learned again, or all data of a user."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -49,7 +49,7 @@ SESSIONS_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was removed: the text, in so many stored items, among them so many earlier versions with other texts."""
+    """The result: the text, the number of removed items, and among them of earlier versions with other texts."""
 
     id: str
     text: str
@@ -58,73 +58,73 @@ class Forgotten:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """Where something of a user may lie beside the table."""
+class OtherStores:
+    """The stores beside the table that may hold data of a user."""
 
     sessions: SessionMemory | None
     queues: Sequence[Outbox | DeadLetters]
 
 
 class Erasure:
-    """Takes memories away for good."""
+    """Erases memories and users."""
 
     def __init__(
         self,
         table: ItemTable,
-        known: UserMemoryCache,
-        searchable: IndexRegistry,
-        elsewhere: Callable[[], Elsewhere],
+        snapshots: UserMemoryCache,
+        user_index: IndexRegistry,
+        other_stores: Callable[[], OtherStores],
         now: Callable[[], datetime],
     ) -> None:
         self._table = table
-        self._known = known
-        self._searchable = searchable
-        self._elsewhere = elsewhere
+        self._snapshots = snapshots
+        self._indexes = user_index
+        self._other_stores = other_stores
         self._now = now
         self._summaries = Summaries(table, now)
 
     async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
-        """Forget a memory. A fact goes with its repetitions, its earlier versions and what was only guessed beside it.
+        """Forget a memory. A fact is removed with its duplicates, its earlier versions and candidates for its value.
 
-        What is left of a fact is a fingerprint, by which it is not learned again from old text. A turn is taken out of
-        its conversation, and so is the same said again elsewhere.
+        A fingerprint of the fact remains, so that it is not learned again from old text. A turn is removed from its
+        conversation, and so are turns with the same text elsewhere.
 
         Raises:
             NotFoundError: There is no memory with this id.
         """
         if memory_id.startswith(TURN_ID_PREFIX):
             return await self._forget_turn(scope, memory_id)
-        memory_id = resolved_id(memory_id, await self._known.of(scope))
+        memory_id = resolved_id(memory_id, await self._snapshots.of(scope))
         removed: list[StoredMemory] = []
-        # Again until nothing is left: another writer may have turned it into history in the meantime.
+        # Repeated until nothing is left: another writer may have turned it into history in the meantime.
         while some := await retry_on_conflict(lambda: self._forget(scope, memory_id)):
             removed += some
         if not removed:
-            raise _nothing(memory_id)
+            raise _not_found(memory_id)
         await self._table.scrub()
         named = next(memory for memory in removed if _is_named(memory, memory_id))
         earlier = [one for one in removed if one.kind is Kind.PAST and one.text != named.text]
         return Forgotten(memory_id, named.text, len(removed), len(earlier))
 
     async def _forget_turn(self, scope: Scope, memory_id: str) -> Forgotten:
-        known, talks = await self._known.with_activity(scope)
-        searchable, missing = await self._searchable.of(scope, known, talks)
-        places = {place.key(scope): place for place in searchable.places_of_turn(memory_id)}
+        snapshot, activities = await self._snapshots.with_activity(scope)
+        user_index, missing = await self._indexes.of(scope, snapshot, activities)
+        places = {place.key(scope): place for place in user_index.places_of_turn(memory_id)}
         items = await self._table.get_many(places)
-        # The one that was named comes first. Whatever became something else since stays.
+        # The named turn comes first. A turn whose text was changed since stays.
         named = items.get(next(iter(places))) if places else None
         if named is None:
             if missing:
                 raise UnavailableError(f"it could not be looked up: {missing[0]}. Try again in a moment")
-            raise _nothing(memory_id)
+            raise _not_found(memory_id)
         same = [item for item in items.values() if item is named or have_the_same_content(item, named)]
         victims = [key for item in same for key in await self._with_parts(item)]
         text = await self._text(named)
-        if (sessions := self._elsewhere().sessions) is not None:
+        if (sessions := self._other_stores().sessions) is not None:
             for session_id in {places[item.key].session_id for item in same}:
                 await sessions.drop(Scope(scope.user_id, session_id))
         await self._table.delete_many(victims)
-        searchable.take_out([turn_document(places[item.key]) for item in same])
+        user_index.remove([turn_document(places[item.key]) for item in same])
         await self._table.scrub()
         return Forgotten(memory_id, text, len(victims))
 
@@ -141,14 +141,14 @@ class Erasure:
         return [turn.key, *(part.key for part in further)]
 
     async def forget_user(self, scope: Scope, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Remove everything of the user, marks of forgotten things included, and return how many items that were.
+        """Remove all data of the user, tombstones included, and return the number of removed items.
 
         Raises:
-            UnavailableError: Something did not answer. What is left goes when this is done again.
+            UnavailableError: A store did not answer. Repeating the call removes the rest.
         """
-        # First what could still get into the table.
-        elsewhere = self._elsewhere()
-        removed = sum([await queue.erase(scope.user_id) for queue in elsewhere.queues])
+        # First the queues, from which turns could still be written to the table.
+        other_stores = self._other_stores()
+        removed = sum([await queue.erase(scope.user_id) for queue in other_stores.queues])
         async for partition in self._partitions(scope):
             while items := (await self._table.query(partition, limit=ERASED_AT_ONCE, attributes=())).items:
                 await self._table.delete_many([item.key for item in items])
@@ -158,13 +158,13 @@ class Erasure:
         return removed
 
     async def _partitions(self, scope: Scope) -> AsyncIterator[str]:
-        """Yield every partition of the user, those of each conversation that the index lists too."""
+        """Yield every partition of the user, including those of each conversation that the index lists."""
         cursor: str | None = None
         while True:
-            # Walked once with its cursor: the index may list what has expired, or is deleted already.
+            # One pass with a cursor: the index may list items that have expired or are deleted already.
             page = await self._table.find(sessions_of(scope), limit=SESSIONS_AT_ONCE, cursor=cursor)
             for key in page.keys:
-                if (sessions := self._elsewhere().sessions) is not None:
+                if (sessions := self._other_stores().sessions) is not None:
                     await sessions.drop(session_of(key))
                 async for partition in self._partitions_of_session(key):
                     yield partition
@@ -175,7 +175,7 @@ class Erasure:
         yield keys.user_partition(scope.user_id)
 
     async def _partitions_of_session(self, meta: Key) -> AsyncIterator[str]:
-        """Yield the partitions of one conversation, the one that tells of all others last."""
+        """Yield the partitions of one conversation; the one that names all others comes last."""
         for partition in partitions_of(meta, counters_from(await self._table.get(meta))):
             turns = await self._table.query(partition, prefix=TURNS, limit=None, attributes=("parts",))
             for turn in turns.items:
@@ -184,37 +184,37 @@ class Erasure:
             yield partition
 
     async def _forget(self, scope: Scope, memory_id: str) -> list[StoredMemory]:
-        known = await self._known.of(scope)
+        snapshot = await self._snapshots.of(scope)
         partition = keys.user_partition(scope.user_id)
-        by_key = {Key(partition, sk): known.by_key[sk] for sk in _victims(known, memory_id)}
+        by_key = {Key(partition, sk): snapshot.by_key[sk] for sk in _victims(snapshot, memory_id)}
         found = await self._table.get_many(by_key)
         as_read = {key: memory_from(item) for key, item in found.items()}
-        if as_read != by_key and (await self._known.of(scope)).version != known.version:
+        if as_read != by_key and (await self._snapshots.of(scope)).version != snapshot.version:
             raise ConflictError("something was written there in the meantime")
-        # First, because it is told again by whoever repeats this after an interruption.
+        # Summaries first: after an interruption, a repeated call finds the memory and removes it from them again.
         await self._summaries.take_out(scope, [memory.text for memory in by_key.values()])
         for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
             removals = (Delete(key, found[key].version) for key in some)
-            marks = _marks(scope, [by_key[key] for key in some], self._now())
-            bump = bump_version(scope, *some, *(mark.key for mark in marks))
-            await self._table.write([bump, *removals, *marks])
+            tombstones = _tombstones(scope, [by_key[key] for key in some], self._now())
+            version_bump = bump_version(scope, *some, *(tombstone.key for tombstone in tombstones))
+            await self._table.write([version_bump, *removals, *tombstones])
         return [memory for key, memory in by_key.items() if key in found]
 
 
-def _nothing(memory_id: str) -> NotFoundError:
+def _not_found(memory_id: str) -> NotFoundError:
     return NotFoundError(f"no memory has the id {memory_id[:80]!r}; `recall` shows the ids of what is known")
 
 
-def _victims(known: UserSnapshot, memory_id: str) -> list[str]:
-    """Return the sort keys of what goes: the memory, its repetitions and, if it holds, its history and the guesses."""
-    facts = {sk: memory.fact for sk, memory in known.by_key.items() if memory.fact is not None}
-    named = {sk for sk, memory in known.by_key.items() if _is_named(memory, memory_id)}
+def _victims(snapshot: UserSnapshot, memory_id: str) -> list[str]:
+    """Return the sort keys to remove: the memory, its duplicates and, if it is current, its history and candidates."""
+    facts = {sk: memory.fact for sk, memory in snapshot.by_key.items() if memory.fact is not None}
+    named = {sk for sk, memory in snapshot.by_key.items() if _is_named(memory, memory_id)}
     statements = {facts[sk].fingerprint for sk in named if sk in facts}
     current = {sk for sk in named if sk in facts and facts[sk].standing is Standing.CURRENT}
     victims = named | {sk for sk, fact in facts.items() if fact.fingerprint in statements}
-    victims |= _history(known, current) | _guesses(facts, [facts[sk] for sk in current])
-    # What holds goes last: as long as it is there, the rest is found again after an interruption.
-    return sorted(victims, key=lambda sk: (sk in named, known.by_key[sk].kind is Kind.FACT, sk))
+    victims |= _history(snapshot, current) | _candidates(facts, [facts[sk] for sk in current])
+    # Current facts last: as long as they exist, the rest is found again after an interruption.
+    return sorted(victims, key=lambda sk: (sk in named, snapshot.by_key[sk].kind is Kind.FACT, sk))
 
 
 def _is_named(memory: StoredMemory, memory_id: str) -> bool:
@@ -223,28 +223,28 @@ def _is_named(memory: StoredMemory, memory_id: str) -> bool:
     return memory.id == memory_id
 
 
-def _history(known: UserSnapshot, current: Collection[str]) -> set[str]:
-    """Return the earlier versions. Releases up to 0.2 kept those of a topic together, without saying of which fact."""
-    found = earlier_versions(known, current)
+def _history(snapshot: UserSnapshot, current: Collection[str]) -> set[str]:
+    """Return the earlier versions. Releases up to 0.2 stored those of a topic together, without naming the fact."""
+    found = earlier_versions(snapshot, current)
     for sk in current:
-        beside = known.by_topic.get((known.by_key[sk].topic or "").casefold(), frozenset[str]())
-        if not any(known.by_key[one].kind is Kind.FACT for one in beside - {sk}):
-            found |= {one for one in beside & known.legacy if known.by_key[one].kind is Kind.PAST}
+        beside = snapshot.by_topic.get((snapshot.by_key[sk].topic or "").casefold(), frozenset[str]())
+        if not any(snapshot.by_key[one].kind is Kind.FACT for one in beside - {sk}):
+            found |= {one for one in beside & snapshot.legacy if snapshot.by_key[one].kind is Kind.PAST}
     return found
 
 
-def _guesses(facts: Mapping[str, Fact], current: Sequence[Fact]) -> set[str]:
-    """Return what was only guessed in the place of what goes."""
-    possible = {sk: fact for sk, fact in facts.items() if fact.standing is Standing.CANDIDATE}
+def _candidates(facts: Mapping[str, Fact], current: Sequence[Fact]) -> set[str]:
+    """Return the candidates for the values of the facts that are removed."""
+    candidates = {sk: fact for sk, fact in facts.items() if fact.standing is Standing.CANDIDATE}
     return {
         sk
-        for sk, guess in possible.items()
+        for sk, candidate in candidates.items()
         for fact in current
-        if same_topic(guess.topic, fact.topic) and is_update(guess.text, fact.text, fact.topic)
+        if same_topic(candidate.topic, fact.topic) and is_update(candidate.text, fact.text, fact.topic)
     }
 
 
-def _marks(scope: Scope, victims: Sequence[StoredMemory], now: datetime) -> list[Put]:
+def _tombstones(scope: Scope, victims: Sequence[StoredMemory], now: datetime) -> list[Put]:
     facts = {memory.fact.fingerprint: memory.fact for memory in victims if memory.fact}
     return [
         Put(

@@ -36,9 +36,9 @@ async def test_a_read_has_the_own_writes_and_the_page_for_operators_the_paths(ad
 
     shown = page.render().decode()
     assert 'dax_requests_total{operation="write",path="cluster"}' in shown
-    assert 'dax_request_latency_ms_count{operation="read",path="table"}' in shown
+    assert 'dax_request_latency_ms_count{operation="read",path="direct"}' in shown
     assert 'dax_item_cache_reads_total{result="hit"}' in shown
-    assert "dax_cache_hit_rate" in shown
+    assert "dax_item_cache_hit_rate" in shown
     assert 'engine="dax"' in shown
 
 

@@ -41,8 +41,8 @@ def own(moment: Moment) -> OwnWrites:
 
 
 def is_fresh(own: OwnWrites, copy: Row | None, key: Key = KEY) -> bool:
-    newest = own.newest(key)
-    return newest is None or newest.is_in(copy)
+    newest = own.last_write(key)
+    return newest is None or newest.is_included_in(copy)
 
 
 def test_a_copy_is_fresh_that_has_the_own_operation_among_its_last_ones(own: OwnWrites) -> None:
@@ -67,11 +67,11 @@ def test_after_a_removal_only_nothing_is_fresh(own: OwnWrites) -> None:
 def test_after_a_write_that_may_have_happened_no_copy_is_fresh_until_the_table_is_asked(own: OwnWrites) -> None:
     with pytest.raises(TableUnavailableError), own.writing({KEY: "mine"}):
         raise TableUnavailableError("no answer")
-    doubt = own.newest(KEY)
+    doubt = own.last_write(KEY)
     assert doubt is not None
     assert not is_fresh(own, row("mine"))
 
-    own.read(KEY, row("theirs"), instead_of=doubt)
+    own.confirm(KEY, row("theirs"), instead_of=doubt)
 
     assert is_fresh(own, row("theirs"))
     assert not is_fresh(own, row("mine"))
@@ -95,12 +95,12 @@ def test_of_two_writes_at_once_nobody_knows_which_was_the_last(own: OwnWrites) -
 def test_what_the_table_said_is_no_news_after_a_later_write(own: OwnWrites) -> None:
     with own.writing({KEY: "one"}):
         pass
-    before = own.newest(KEY)
+    before = own.last_write(KEY)
     assert before is not None
     with own.writing({KEY: "two"}):
         pass
 
-    own.read(KEY, row("one"), instead_of=before)
+    own.confirm(KEY, row("one"), instead_of=before)
 
     assert not is_fresh(own, row("one"))
 

@@ -13,7 +13,7 @@ from mcp_memory_server.adapters.dax.item_table import DaxItemTable, open_dax
 from mcp_memory_server.domain.kernel.items import Delete, Key, Put, Update
 from mcp_memory_server.errors import ConfigurationError, ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.measures import DAX_ITEM_READS, DAX_REQUESTS, Measure
+from mcp_memory_server.ports.metric_catalogue import DAX_ITEM_CACHE_READS, DAX_REQUESTS, Metric
 from tests.dax_server.running import DaxCluster, dax_cluster
 from tests.engines.certificates import certificate_for
 from tests.engines.servers import free_port
@@ -34,10 +34,10 @@ class Counts:
         self.paths: Counter[tuple[str, str]] = Counter()
         self.cache: Counter[str] = Counter()
 
-    def record(self, measure: Measure, value: float, **labels: str) -> None:
-        if measure is DAX_REQUESTS:
+    def record(self, metric: Metric, value: float, **labels: str) -> None:
+        if metric is DAX_REQUESTS:
             self.paths[labels["operation"], labels["path"]] += int(value)
-        if measure is DAX_ITEM_READS:
+        if metric is DAX_ITEM_CACHE_READS:
             self.cache[labels["result"]] += int(value)
 
 
@@ -97,7 +97,7 @@ async def test_writes_pass_through_the_cluster_and_fresh_reads_go_around_it(
     await table.find("A", limit=5)
 
     assert written == {("write", "cluster"): 3}
-    assert counts.paths - Counter(written) == {("read", "table"): 4}
+    assert counts.paths - Counter(written) == {("read", "direct"): 4}
 
 
 async def test_a_near_read_is_answered_by_the_item_cache(table: DaxItemTable, counts: Counts) -> None:
@@ -121,7 +121,7 @@ async def test_an_own_write_that_the_other_nodes_do_not_know_yet_is_read_from_th
     await table.write([Update(KEY, set={"text": "two"})])
 
     assert {str(await text_of(table.cached_reads())) for _ in range(10)} == {"two"}
-    assert counts.paths["read", "table"] == 11  # and one that the unconditional put needs
+    assert counts.paths["read", "direct"] == 11  # and one that the unconditional put needs
 
 
 async def test_an_item_that_was_made_anew_is_not_mistaken_for_the_old_one_with_its_higher_version(
@@ -236,7 +236,7 @@ async def test_a_cluster_with_a_certificate_that_is_trusted_is_used(
         await friend.put(Put(OTHER, {"text": "y"}, expected_version=0))
         await friend.close()
 
-    assert untrusted == {("write", "silent"): 1, ("write", "fallback"): 1}
+    assert untrusted == {("write", "cluster_error"): 1, ("write", "fallback"): 1}
     assert counts.paths["write", "cluster"] == 1
 
 

@@ -1,4 +1,4 @@
-"""The page keeps its budget, and what is remembered cannot pose as part of the page."""
+"""A context page keeps its budget, and no memory can forge a part of the page."""
 
 from datetime import datetime
 from itertools import accumulate, islice
@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.context.page import MORE_CAN_HURT, ContextPage, PageContent, most_entries, write_page
-from mcp_memory_server.domain.context.page_order import Section, in_order
+from mcp_memory_server.domain.context.page_order import Section, entries_in_order
 from mcp_memory_server.domain.facts.fact import Source
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.answers import reply_text
 from mcp_memory_server.domain.recall.cursors import place_from
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
-from mcp_memory_server.domain.recall.overview import overview_at
+from mcp_memory_server.domain.recall.overview import overview_of_day
 from tests.domain.generated import budgets, count, memories, thorough
 from tests.domain.samples import CITY, DAY, NOON, fact, inferred, known_fact, known_preference
 
@@ -23,14 +23,14 @@ HEADINGS = ["# What is known about the user", *(section.value for section in Sec
 MISSING = ("12345 stored memories could not be read",)
 
 
-def known(found: list[StoredMemory]) -> UserSnapshot:
+def snapshot(found: list[StoredMemory]) -> UserSnapshot:
     return UserSnapshot(1, {memory.id: memory for memory in found})
 
 
 def page(
     found: list[StoredMemory], max_tokens: int = 600, missing: tuple[str, ...] = (), cursor: str | None = None
 ) -> ContextPage:
-    return page_of(known(found), max_tokens, missing, cursor)
+    return page_of(snapshot(found), max_tokens, missing, cursor)
 
 
 def page_of(
@@ -40,8 +40,8 @@ def page_of(
     cursor: str | None = None,
     now: datetime = NOON,
 ) -> ContextPage:
-    overview, start = overview_at(everything, now), place_from(cursor)
-    ordered = list(islice(in_order(everything, overview, now), most_entries(start, max_tokens)))
+    overview, start = overview_of_day(everything, now), place_from(cursor)
+    ordered = list(islice(entries_in_order(everything, overview, now), most_entries(start, max_tokens)))
     content = PageContent(ordered, overview.count_at(now), overview.topics, missing, start)
     return write_page(content, now, count, max_tokens)
 
@@ -75,8 +75,8 @@ def test_no_memory_can_forge_a_heading_or_an_entry(found: list[StoredMemory]) ->
 
 @thorough
 @given(st.lists(memories, max_size=12), budgets)
-def test_pages_tell_everything_once_and_more_falls_to_nothing(found: list[StoredMemory], max_tokens: int) -> None:
-    everything = known(found)
+def test_pages_return_everything_once_and_more_falls_to_zero(found: list[StoredMemory], max_tokens: int) -> None:
+    everything = snapshot(found)
     pages = [page_of(everything, max_tokens)]
     while pages[-1].cursor is not None:
         pages.append(page_of(everything, max_tokens, cursor=pages[-1].cursor))
@@ -98,7 +98,7 @@ def test_a_heading_within_a_topic_a_key_or_a_text_stays_within_its_line(forgery:
 
 def test_the_page_has_a_section_for_each_kind() -> None:
     bern = fact("Ana lives in Bern")
-    candidate = from_fact(learn(inferred("Ana lives in Basel"), NOON, known=[bern]).fact)
+    candidate = from_fact(learn(inferred("Ana lives in Basel"), NOON, related=[bern]).fact)
 
     written = page([known_preference("tone", "brief"), from_fact(bern), candidate])
 
@@ -112,7 +112,7 @@ def test_the_page_has_a_section_for_each_kind() -> None:
     )
 
 
-def test_what_has_faded_is_told_as_unsure() -> None:
+def test_a_faded_fact_is_labelled_as_unsure() -> None:
     guess = from_fact(fact("Prefers mornings", None, source=Source.INFERRED, at=NOON - DAY))
 
     assert entries(page([guess]).text) == [f"- Prefers mornings (unsure) [{guess.id[:8]}]"]
@@ -122,7 +122,7 @@ def test_an_empty_memory_says_so() -> None:
     assert page([]).text.endswith("Nothing is known yet.")
 
 
-def test_a_memory_that_does_not_fit_is_cut_and_not_denied() -> None:
+def test_a_memory_that_does_not_fit_is_cut_rather_than_left_out() -> None:
     written = page([known_fact("best " * 1500)])
 
     assert written.more == 0
@@ -137,7 +137,7 @@ def test_a_page_with_no_room_for_anything_does_not_say_that_nothing_is_known() -
     assert "Nothing is known" not in written.text
 
 
-def test_what_could_not_be_read_makes_the_page_partial() -> None:
+def test_unreadable_memories_make_the_page_partial() -> None:
     assert page([], missing=MISSING).to_reply()["status"] == "partial"
     assert page([], missing=MISSING).to_reply()["missing"] == list(MISSING)
 
@@ -169,8 +169,10 @@ MUCH = [
 
 @thorough
 @given(st.sets(st.sampled_from(range(len(MUCH)))), budgets)
-def test_pages_that_shorten_lines_keep_the_budget_and_tell_everything_once(chosen: set[int], max_tokens: int) -> None:
-    everything = known([MUCH[number] for number in sorted(chosen)])
+def test_pages_with_shortened_lines_keep_the_budget_and_return_everything_once(
+    chosen: set[int], max_tokens: int
+) -> None:
+    everything = snapshot([MUCH[number] for number in sorted(chosen)])
     pages = [page_of(everything, max_tokens)]
     while pages[-1].cursor is not None:
         pages.append(page_of(everything, max_tokens, cursor=pages[-1].cursor))
@@ -192,14 +194,14 @@ def test_the_name_is_the_first_line_then_home_work_and_household_and_what_the_ho
     ]
 
 
-def test_what_can_hurt_comes_before_diet_and_other_health() -> None:
+def test_dangers_to_health_come_before_diet_and_other_health() -> None:
     text = page(LIFE, 2000).text
 
     assert text.index("EpiPen") < text.index("alcohol") < text.index("ferritin")
 
 
 @pytest.mark.parametrize("max_tokens", [130, 160, 200, 300])
-def test_what_can_hurt_is_shortened_before_anything_milder_takes_its_place(max_tokens: int) -> None:
+def test_dangers_to_health_are_shortened_rather_than_replaced_by_anything_milder(max_tokens: int) -> None:
     text = page(LIFE, max_tokens).text
 
     assert text.index("Ida Dobrev") < text.index("hazelnut allergy")
@@ -212,7 +214,7 @@ def test_all_preferences_are_on_a_page_that_has_no_room_for_the_rest() -> None:
     assert sum("a value of some words" in line for line in entries(text)) == 6
 
 
-def test_all_that_comes_up_is_on_the_page_in_shorter_lines() -> None:
+def test_all_upcoming_days_are_on_the_page_in_shorter_lines() -> None:
     dates = [
         known_fact(f"The {number}th concert is on 2026-03-{number} in the large hall " + "of the old town " * 9)
         for number in range(10, 18)
@@ -223,7 +225,7 @@ def test_all_that_comes_up_is_on_the_page_in_shorter_lines() -> None:
     assert "…" in text
 
 
-def test_the_page_says_that_something_that_can_hurt_did_not_fit() -> None:
+def test_the_page_says_if_a_danger_to_health_did_not_fit() -> None:
     allergies = [known_fact(f"Ida is allergic to the plant number {number}.") for number in range(30)]
 
     assert MORE_CAN_HURT in page([*allergies, *LIFE], 300).text

@@ -1,4 +1,4 @@
-"""What a turn weighs: a stated preference most, a greeting least, in five languages."""
+"""The importance of a turn: a stated preference has the most, a greeting the least, in five languages."""
 
 import random
 import time
@@ -107,17 +107,17 @@ CASES = [(Role.USER, weight, text) for weight, texts in FROM_THE_USER.items() fo
 
 
 @pytest.mark.parametrize(("role", "weight", "text"), CASES)
-def test_a_turn_weighs_what_its_wording_says(role: Role, weight: float, text: str) -> None:
+def test_the_importance_of_a_turn_follows_from_its_wording(role: Role, weight: float, text: str) -> None:
     assert importance(role, text) == weight
 
 
 @pytest.mark.parametrize("text", ["I prefer tea", "hi", "", "{}"])
-def test_the_result_of_a_tool_weighs_the_same_whatever_it_says(text: str) -> None:
+def test_every_tool_result_has_the_same_importance(text: str) -> None:
     assert importance(Role.TOOL, text) == TOOL_RESULT
     assert importance(Role.SYSTEM, text) == USUAL
 
 
-def test_what_is_said_late_in_a_long_text_is_not_looked_at() -> None:
+def test_the_end_of_a_long_text_is_ignored() -> None:
     early, late = "I prefer tea. " + "x " * 100_000, "x " * LOOKED_AT + "I prefer tea."
 
     assert (importance(Role.USER, early), importance(Role.USER, late)) == (PREFERENCE, USUAL)

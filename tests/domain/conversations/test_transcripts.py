@@ -1,4 +1,4 @@
-"""A transcript is read line by line, and what is wrong with a line is told."""
+"""A transcript is parsed line by line, and an invalid line is reported with its number."""
 
 import json
 from datetime import UTC, datetime

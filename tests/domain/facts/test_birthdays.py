@@ -1,4 +1,4 @@
-"""Which facts name a birthday, in several languages, and when it comes round again."""
+"""Birthdays are found in several languages, and the next one is computed."""
 
 from datetime import date
 
@@ -46,16 +46,16 @@ def test_a_birth_word_with_a_day_and_a_month_is_a_birthday(text: str) -> None:
         "The baby will be born on 2026-12-08.",
     ],
 )
-def test_other_dates_are_none(text: str) -> None:
+def test_other_dates_are_no_birthdays(text: str) -> None:
     assert next_birthday(text, TODAY) is None
 
 
-def test_it_is_today_on_the_day_itself_and_next_year_on_the_day_after() -> None:
+def test_the_next_birthday_is_today_on_the_day_itself_and_next_year_on_the_day_after() -> None:
     assert next_birthday("Born on 18 November 1990", TODAY) == TODAY
     assert next_birthday("Born on 17 November 1990", TODAY) == date(2027, 11, 17)
 
 
-def test_who_was_born_on_29_february_has_a_birthday_each_year() -> None:
+def test_a_birth_on_29_february_has_a_birthday_each_year() -> None:
     assert next_birthday("Born on 29 February 2000", date(2027, 1, 5)) == date(2027, 2, 28)
     assert next_birthday("Born on 29 February 2000", date(2028, 1, 5)) == date(2028, 2, 29)
 

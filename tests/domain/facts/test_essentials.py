@@ -1,8 +1,9 @@
-"""Which sentences are taken for what a conversation must not begin without: in eight languages, and what is not."""
+"""Essential facts are recognised in eight languages, and other sentences are not."""
 
 import pytest
 
-from mcp_memory_server.domain.facts.essentials import Essential, essential_of
+from mcp_memory_server.domain.facts.essential_kinds import Essential
+from mcp_memory_server.domain.facts.essentials import essential_of
 
 PERSON, DANGER, NOTHING = "person", "danger", "nothing"
 
@@ -119,7 +120,7 @@ SENTENCES: dict[str, list[str]] = {
 LEAST_PRECISION, LEAST_RECALL = 0.93, 0.9
 
 
-def told_by(text: str) -> str:
+def group_of(text: str) -> str:
     kind = essential_of(None, text)
     if kind is None:
         return NOTHING
@@ -128,7 +129,7 @@ def told_by(text: str) -> str:
 
 @pytest.mark.parametrize("wanted", [DANGER, PERSON])
 def test_sentences_are_recognised_by_their_words(wanted: str) -> None:
-    found = [(text, label) for label, texts in SENTENCES.items() for text in texts if told_by(text) == wanted]
+    found = [(text, label) for label, texts in SENTENCES.items() for text in texts if group_of(text) == wanted]
     right = [text for text, label in found if label == wanted]
     precision, recall = len(right) / len(found), len(right) / len(SENTENCES[wanted])
     wrong = [text for text, label in found if label != wanted]
@@ -170,10 +171,10 @@ def test_a_topic_says_what_a_short_text_does_not(topic: str | None, text: str, k
     assert essential_of(topic, text) is kind
 
 
-def test_what_can_hurt_somebody_else_is_less_urgent() -> None:
+def test_a_danger_to_another_person_is_less_urgent() -> None:
     assert essential_of(None, "Her son is allergic to eggs.") is Essential.REACTION_OF_OTHERS
     assert essential_of(None, "She is allergic to eggs.") is Essential.REACTION
 
 
-def test_a_reaction_that_may_kill_is_urgent_whoever_has_it() -> None:
+def test_a_potentially_fatal_reaction_is_urgent_whoever_has_it() -> None:
     assert essential_of(None, "Her son is allergic to eggs and carries an EpiPen.") is Essential.REACTION

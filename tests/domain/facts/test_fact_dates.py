@@ -1,4 +1,4 @@
-"""Dates of facts are read as they were meant, and only where they can be read in one way."""
+"""Dates in facts are parsed only where they are unambiguous."""
 
 from datetime import date
 
@@ -49,7 +49,7 @@ def test_a_full_date_is_found_in_the_text(text: str) -> None:
         "Paid 1,203.10.2026",
     ],
 )
-def test_what_is_no_full_date_or_may_be_read_in_two_ways_is_none(text: str) -> None:
+def test_a_partial_or_ambiguous_date_is_ignored(text: str) -> None:
     assert dates_in(text) == []
 
 
@@ -59,7 +59,7 @@ def test_several_dates_are_found_in_their_order_and_each_once() -> None:
     assert dates_in(text) == [THIRD, date(2026, 10, 12), date(2025, 5, 1)]
 
 
-def test_the_only_date_of_a_fact_is_its_event_if_it_was_to_come() -> None:
+def test_the_only_date_of_a_fact_is_its_event_if_it_was_in_the_future() -> None:
     text = "Ana has a dentist appointment on 2026-10-03."
 
     assert event_day(text, BEFORE) == THIRD
@@ -80,7 +80,7 @@ def test_the_only_date_of_a_fact_is_its_event_if_it_was_to_come() -> None:
         "Ana likes tea.",
     ],
 )
-def test_a_beginning_or_a_stretch_of_time_is_no_event(text: str) -> None:
+def test_a_start_or_a_period_is_no_event(text: str) -> None:
     assert event_day(text, BEFORE) is None
 
 
@@ -99,6 +99,6 @@ def test_a_month_or_a_year_means_its_first_or_its_last_day(text: str, first: dat
 
 
 @pytest.mark.parametrize("text", ["", "soon", "03/02/2026", "2026-02-30", "2026-13", "26", "2026-3-2", "0000"])
-def test_what_is_no_date_is_refused_with_the_name_of_the_argument_and_an_example(text: str) -> None:
+def test_an_invalid_date_is_refused_with_the_name_of_the_argument_and_an_example(text: str) -> None:
     with pytest.raises(InvalidRequestError, match="until must be a date like 2026-03-02, 2026-03 or 2026"):
         last_day("until", text)

@@ -1,9 +1,9 @@
-"""What was true at an earlier time is answered by when it was true, and only then by when it was learned."""
+"""Facts that were true at an earlier time are selected by their period first, then by when they were learned."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from mcp_memory_server.domain.facts.as_of import learned_later, true_then
+from mcp_memory_server.domain.facts.as_of import facts_true_at, learned_later
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Standing, ended
 from tests.domain.samples import DAY, NOON, fact
 
@@ -12,10 +12,10 @@ LONG_AGO = datetime(2015, 6, 1, tzinfo=UTC)
 
 def then(moment: datetime, *facts: Fact) -> list[str]:
     named = {f"{number}": one for number, one in enumerate(facts)}
-    return [named[name].text for name in true_then(named, moment)]
+    return [named[name].text for name in facts_true_at(named, moment)]
 
 
-def test_what_is_true_since_a_day_was_true_before_it_was_learned() -> None:
+def test_a_fact_with_a_start_was_true_from_then_on_although_it_was_learned_later() -> None:
     born = replace(fact("Ana lives in Bern"), since=date(2014, 1, 1))
 
     assert then(LONG_AGO, born) == ["Ana lives in Bern"]
@@ -23,14 +23,14 @@ def test_what_is_true_since_a_day_was_true_before_it_was_learned() -> None:
     assert not learned_later(born, LONG_AGO)
 
 
-def test_what_was_true_until_a_day_was_true_on_that_day_and_not_after_it() -> None:
+def test_a_fact_with_an_end_was_true_on_its_last_day_and_not_after_it() -> None:
     acme = replace(fact("Ana worked at Acme"), since=date(2010, 1, 1), until=date(2015, 6, 1))
 
     assert then(datetime(2015, 6, 1, 23, 59, tzinfo=UTC), acme) == ["Ana worked at Acme"]
     assert then(datetime(2015, 6, 2, tzinfo=UTC), acme) == []
 
 
-def test_where_the_time_is_unknown_the_first_value_is_taken_to_have_been_true_before() -> None:
+def test_without_a_start_the_first_value_counts_as_true_before_it_was_learned() -> None:
     basel = replace(fact("Ana lives in Basel"), valid_from=NOON + DAY)
     bern = ended(fact("Ana lives in Bern"), NOON + DAY, by=basel.fingerprint)
 
@@ -40,13 +40,13 @@ def test_where_the_time_is_unknown_the_first_value_is_taken_to_have_been_true_be
     assert (learned_later(bern, LONG_AGO), learned_later(bern, NOON)) == (True, False)
 
 
-def test_history_that_an_earlier_release_stored_is_followed_by_its_moments() -> None:
+def test_history_of_an_earlier_release_is_linked_by_its_times() -> None:
     basel = replace(fact("Ana lives in Basel"), valid_from=NOON + DAY)
 
     assert then(LONG_AGO, basel, ended(fact("Ana lives in Bern"), NOON + DAY)) == ["Ana lives in Bern"]
 
 
-def test_of_a_thing_with_one_value_only_the_first_is_taken_to_have_been_true_before() -> None:
+def test_under_a_single_valued_topic_only_the_first_value_counts_as_true_before() -> None:
     acme = replace(fact("Ana worked at Acme", "work/employer"), until=date(2019, 1, 1))
     globex = fact("Ana works at Globex", "work/employer")
 
@@ -54,13 +54,13 @@ def test_of_a_thing_with_one_value_only_the_first_is_taken_to_have_been_true_bef
     assert then(datetime(2020, 1, 1, tzinfo=UTC), globex, acme) == ["Ana works at Globex"]
 
 
-def test_of_a_topic_with_many_values_each_is() -> None:
+def test_under_a_topic_with_many_values_each_counts_as_true_before() -> None:
     nuts, milk = fact("Ana is allergic to nuts", "allergies"), fact("Ana is allergic to milk", "allergies")
 
     assert then(LONG_AGO, nuts, milk) == ["Ana is allergic to nuts", "Ana is allergic to milk"]
 
 
-def test_what_passes_was_not_true_before_it_was_said() -> None:
+def test_a_transient_fact_was_not_true_before_it_was_said() -> None:
     travels = fact("Ana travels", permanence=Permanence.TRANSIENT)
     dentist = fact("Ana sees the dentist on 2026-04-01.")
 
@@ -69,5 +69,5 @@ def test_what_passes_was_not_true_before_it_was_said() -> None:
     assert then(NOON + 40 * DAY, travels, dentist) == []
 
 
-def test_a_guess_was_never_true() -> None:
+def test_a_candidate_was_never_true() -> None:
     assert then(NOON, replace(fact("Ana lives in Rome"), standing=Standing.CANDIDATE)) == []

@@ -43,7 +43,7 @@ def test_confidence_never_rises_with_time(
 
 
 @given(ages)
-def test_what_is_permanent_stays_as_sure_as_it_was(age: timedelta) -> None:
+def test_a_permanent_fact_keeps_its_confidence(age: timedelta) -> None:
     known = fact(permanence=Permanence.PERMANENT)
 
     assert confidence_at(known, NOON + age) == known.confidence
@@ -58,7 +58,7 @@ def test_the_less_permanent_fades_faster() -> None:
     assert len(set(left)) == len(left)
 
 
-def test_a_fact_from_the_future_of_a_clock_that_stepped_back_is_not_surer_for_it() -> None:
+def test_a_clock_that_stepped_back_raises_no_confidence() -> None:
     known = fact(permanence=Permanence.TRANSIENT)
 
     assert confidence_at(known, NOON - DAY) == known.confidence
@@ -84,7 +84,7 @@ def test_history_has_one_fact_at_a_time_however_the_clock_jumps(
         now = NOON + jump
         said_at = None if age is None else now + age
         known = [] if current is None else [current]
-        learning = learn(Statement(f"Ana lives in {town(number)}", topic=CITY, said_at=said_at), now, known=known)
+        learning = learn(Statement(f"Ana lives in {town(number)}", topic=CITY, said_at=said_at), now, related=known)
         history += learning.superseded
         current = learning.stands or learning.fact  # old text stands only beside what is newer
     assert current is not None
@@ -108,14 +108,14 @@ def test_a_fact_that_announces_an_event_is_over_when_that_has_passed() -> None:
     assert dentist.last_day == date(2026, 3, 10)
 
 
-def test_a_day_that_lay_in_the_past_or_on_which_something_began_ends_nothing() -> None:
+def test_a_past_date_or_a_start_does_not_end_a_fact() -> None:
     born, works = fact("Ana was born on 1990-03-10."), fact("Ana works at Globex. First day: 2026-03-10.")
 
     assert not born.is_over(NOON + 9000 * DAY)
     assert not replace(works, since=date(2026, 3, 10)).is_over(NOON + 9000 * DAY)
 
 
-def test_what_was_superseded_is_over_and_was_true_until_that_day_unless_more_is_known() -> None:
+def test_a_superseded_fact_was_true_until_that_day_unless_its_end_is_known() -> None:
     past = ended(fact(), NOON + DAY)
 
     assert past.is_over(NOON)
@@ -123,11 +123,11 @@ def test_what_was_superseded_is_over_and_was_true_until_that_day_unless_more_is_
     assert replace(past, until=date(2026, 2, 1)).last_day == date(2026, 2, 1)
 
 
-def test_what_lasts_is_never_over_by_itself() -> None:
+def test_a_durable_fact_never_ends_by_itself() -> None:
     assert (fact().is_over(NOON + 9000 * DAY), fact().last_day) == (False, None)
 
 
-def test_a_time_that_ends_before_it_begins_is_refused() -> None:
+def test_a_period_that_ends_before_it_begins_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="until must not be before since"):
         Statement("Ana lives in Bern", since=date(2026, 3, 2), until=date(2026, 3, 1))
 
@@ -154,7 +154,7 @@ def test_an_expiry_makes_a_fact_transient() -> None:
 
 
 @pytest.mark.parametrize("life", [timedelta(), -DAY, 30 * DAY + timedelta(seconds=1)])
-def test_what_is_to_be_removed_at_once_or_too_late_is_refused(life: timedelta) -> None:
+def test_an_expiry_in_the_past_or_too_far_away_is_refused(life: timedelta) -> None:
     with pytest.raises(InvalidRequestError, match="at most 30 days"):
         learn(Statement("Travels to Rome", expires_at=NOON + life), NOON)
 
@@ -175,12 +175,12 @@ def test_only_a_transient_fact_expires(permanence: Permanence) -> None:
 def test_a_transient_fact_that_turns_out_durable_no_longer_expires() -> None:
     known = fact("Ana lives in Bern", permanence=Permanence.TRANSIENT)
 
-    learning = learn(Statement("Ana lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, known=[known])
+    learning = learn(Statement("Ana lives in Bern", topic=CITY, permanence=Permanence.DURABLE), NOON, related=[known])
 
     assert (learning.fact.permanence, learning.fact.expires_at) == (Permanence.DURABLE, None)
 
 
-def test_what_is_said_in_the_future_counts_as_said_now() -> None:
+def test_a_statement_with_a_future_time_counts_as_said_now() -> None:
     learned = learn(Statement("Ana lives in Bern", said_at=NOON + DAY), NOON).fact
 
     assert (learned.valid_from, learned.said_at) == (NOON, NOON)
@@ -192,9 +192,9 @@ def test_an_inference_may_be_given_the_life_of_a_durable_fact() -> None:
     assert confidence_at(learned, NOON + 730 * DAY) == pytest.approx(0.25)
 
 
-def test_old_text_does_not_replace_what_was_said_later() -> None:
+def test_old_text_does_not_replace_a_later_statement() -> None:
     bern = learn(Statement("Anna lives in Bern", topic=CITY, said_at=NOON - DAY), NOON).fact
 
-    learning = learn(Statement("Anna lives in Basel", topic=CITY, said_at=NOON - 100 * DAY), NOON, known=[bern])
+    learning = learn(Statement("Anna lives in Basel", topic=CITY, said_at=NOON - 100 * DAY), NOON, related=[bern])
 
     assert (learning.outcome, learning.stands) == (Outcome.CANDIDATE, bern)

@@ -1,4 +1,4 @@
-"""A forgotten statement comes back only when the user asks for it anew."""
+"""A forgotten statement is learned again only if the user confirms it afterwards."""
 
 import pytest
 
@@ -12,12 +12,12 @@ LATER = NOON + DAY
 
 
 @pytest.mark.parametrize("source", [Source.INFERRED, Source.USER_STATED])
-def test_it_is_not_learned_again_from_text(source: Source) -> None:
+def test_a_forgotten_statement_is_not_learned_again_from_text(source: Source) -> None:
     with pytest.raises(ForgottenError, match="2026-03-01"):
         learn(Statement("Lives in Bern", topic=CITY, source=source), LATER, tombstone=FORGOTTEN)
 
 
-def test_it_is_learned_again_when_the_user_confirms_it() -> None:
+def test_a_forgotten_statement_is_learned_again_when_the_user_confirms_it() -> None:
     learning = learn(Statement("Lives in Bern", source=Source.CONFIRMED), LATER, tombstone=FORGOTTEN)
 
     assert learning.outcome is Outcome.LEARNED

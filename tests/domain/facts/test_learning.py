@@ -1,4 +1,4 @@
-"""What a statement does to what is known: it is new, it supports, it supersedes, or it stands beside."""
+"""A statement is added, supports a stored fact, supersedes it, or becomes a candidate."""
 
 from dataclasses import replace
 from datetime import date
@@ -37,61 +37,61 @@ def test_confidence_and_permanence_follow_from_the_source(
     assert (learned.confidence, learned.permanence) == (confidence, permanence)
 
 
-def test_saying_it_again_is_one_fact_with_more_support() -> None:
-    known = fact("Ana lives in Bern")
+def test_a_repetition_is_one_fact_with_more_support() -> None:
+    related = fact("Ana lives in Bern")
 
-    learning = learn(Statement("ana lives  in BERN.", topic=CITY), NOON + DAY, known=[known])
+    learning = learn(Statement("ana lives  in BERN.", topic=CITY), NOON + DAY, related=[related])
 
     assert learning.outcome is Outcome.SUPPORTED
-    assert (learning.fact.id, learning.fact.text, learning.fact.support) == (known.id, "Ana lives in Bern", 2)
-    assert learning.fact.confidence > known.confidence
+    assert (learning.fact.id, learning.fact.text, learning.fact.support) == (related.id, "Ana lives in Bern", 2)
+    assert learning.fact.confidence > related.confidence
     assert (learning.fact.valid_from, learning.fact.said_at) == (NOON, NOON + DAY)
 
 
 def test_an_inference_that_the_user_states_becomes_a_stated_durable_fact() -> None:
-    known = fact("Ana lives in Bern", source=Source.INFERRED)
+    related = fact("Ana lives in Bern", source=Source.INFERRED)
 
-    learning = learn(Statement("Ana lives in Bern", topic=CITY), NOON, known=[known])
+    learning = learn(Statement("Ana lives in Bern", topic=CITY), NOON, related=[related])
 
     assert (learning.fact.source, learning.fact.permanence) == (Source.USER_STATED, Permanence.DURABLE)
     assert learning.fact.confidence > 0.9
 
 
 def test_old_text_that_repeats_a_fact_does_not_make_it_older() -> None:
-    known = fact("Ana lives in Bern")
+    related = fact("Ana lives in Bern")
 
-    learning = learn(Statement("Ana lives in Bern", topic=CITY, said_at=NOON - 30 * DAY), NOON, known=[known])
+    learning = learn(Statement("Ana lives in Bern", topic=CITY, said_at=NOON - 30 * DAY), NOON, related=[related])
 
     assert learning.fact.said_at == NOON
 
 
 def test_another_value_supersedes_and_the_earlier_one_becomes_history() -> None:
-    known = fact("Ana lives in Bern")
+    related = fact("Ana lives in Bern")
 
-    learning = learn(Statement("Ana lives in Basel", topic=CITY), NOON + DAY, known=[known])
+    learning = learn(Statement("Ana lives in Basel", topic=CITY), NOON + DAY, related=[related])
 
     assert learning.outcome is Outcome.SUPERSEDED
     assert (learning.fact.text, learning.fact.valid_from) == ("Ana lives in Basel", NOON + DAY)
     assert learning.superseded == (
-        replace(known, standing=Standing.PAST, valid_to=NOON + DAY, superseded_by=learning.fact.fingerprint),
+        replace(related, standing=Standing.PAST, valid_to=NOON + DAY, superseded_by=learning.fact.fingerprint),
     )
 
 
 def test_an_inference_never_replaces_what_the_user_said() -> None:
-    known = fact("Ana lives in Bern")
+    related = fact("Ana lives in Bern")
 
-    learning = learn(inferred("Ana lives in Basel", confidence=1.0), NOON + 3650 * DAY, known=[known])
+    learning = learn(inferred("Ana lives in Basel", confidence=1.0), NOON + 3650 * DAY, related=[related])
 
     assert learning.outcome is Outcome.CANDIDATE
     assert (learning.fact.text, learning.fact.standing) == ("Ana lives in Basel", Standing.CANDIDATE)
-    assert learning.stands == known
+    assert learning.stands == related
     assert learning.superseded == ()
 
 
 def test_a_candidate_that_is_inferred_again_gains_support_and_stays_one() -> None:
-    candidate = learn(inferred("Ana lives in Basel"), NOON, known=[fact("Ana lives in Bern")]).fact
+    candidate = learn(inferred("Ana lives in Basel"), NOON, related=[fact("Ana lives in Bern")]).fact
 
-    learning = learn(inferred("Ana lives in Basel"), NOON, known=[fact("Ana lives in Bern")], candidate=candidate)
+    learning = learn(inferred("Ana lives in Basel"), NOON, related=[fact("Ana lives in Bern")], candidate=candidate)
 
     assert (learning.outcome, learning.fact.standing) == (Outcome.CANDIDATE, Standing.CANDIDATE)
     assert learning.fact.support == 2
@@ -99,10 +99,10 @@ def test_a_candidate_that_is_inferred_again_gains_support_and_stays_one() -> Non
 
 
 def test_a_candidate_that_the_user_states_is_promoted() -> None:
-    known = fact("Ana lives in Bern")
-    candidate = learn(inferred("Ana lives in Basel"), NOON, known=[known]).fact
+    related = fact("Ana lives in Bern")
+    candidate = learn(inferred("Ana lives in Basel"), NOON, related=[related]).fact
 
-    learning = learn(Statement("Ana lives in Basel", topic=CITY), NOON + DAY, known=[known], candidate=candidate)
+    learning = learn(Statement("Ana lives in Basel", topic=CITY), NOON + DAY, related=[related], candidate=candidate)
 
     assert learning.outcome is Outcome.SUPERSEDED
     assert (learning.fact.standing, learning.fact.source) == (Standing.CURRENT, Source.USER_STATED)
@@ -110,8 +110,8 @@ def test_a_candidate_that_the_user_states_is_promoted() -> None:
     assert Change(candidate, None) in learning.changes
 
 
-def test_a_candidate_holds_when_what_stood_against_it_is_gone() -> None:
-    candidate = learn(inferred("Ana lives in Basel"), NOON, known=[fact("Ana lives in Bern")]).fact
+def test_a_candidate_becomes_current_when_the_fact_against_it_is_gone() -> None:
+    candidate = learn(inferred("Ana lives in Basel"), NOON, related=[fact("Ana lives in Bern")]).fact
 
     learning = learn(inferred("Ana lives in Basel"), NOON, candidate=candidate)
 
@@ -129,12 +129,12 @@ def test_a_candidate_holds_when_what_stood_against_it_is_gone() -> None:
         (0.3, 89, Outcome.CANDIDATE),
     ],
 )
-def test_of_two_inferences_the_surer_one_holds_and_the_older_one_has_faded(
+def test_the_more_confident_of_two_inferences_wins_and_the_older_one_has_faded(
     confidence: float, days: int, outcome: Outcome
 ) -> None:
-    known = fact("Ana lives in Bern", source=Source.INFERRED, confidence=0.7)
+    related = fact("Ana lives in Bern", source=Source.INFERRED, confidence=0.7)
 
-    learning = learn(inferred("Ana lives in Basel", confidence=confidence), NOON + days * DAY, known=[known])
+    learning = learn(inferred("Ana lives in Basel", confidence=confidence), NOON + days * DAY, related=[related])
 
     assert learning.outcome is outcome
 
@@ -142,7 +142,7 @@ def test_of_two_inferences_the_surer_one_holds_and_the_older_one_has_faded(
 def test_a_topic_holds_many_facts() -> None:
     peanuts = fact("Ana is allergic to peanuts.", "health/allergies")
 
-    learning = learn(Statement("Ana is allergic to penicillin.", topic="health/allergies"), NOON, known=[peanuts])
+    learning = learn(Statement("Ana is allergic to penicillin.", topic="health/allergies"), NOON, related=[peanuts])
 
     assert (learning.outcome, learning.changes) == (Outcome.LEARNED, ())
 
@@ -150,7 +150,7 @@ def test_a_topic_holds_many_facts() -> None:
 def test_a_weak_inference_beside_other_facts_of_its_topic_is_one_of_them() -> None:
     peanuts = fact("Ana is allergic to peanuts.", "health/allergies")
 
-    learning = learn(inferred("Ana is allergic to dust.", "health/allergies"), NOON, known=[peanuts])
+    learning = learn(inferred("Ana is allergic to dust.", "health/allergies"), NOON, related=[peanuts])
 
     assert (learning.outcome, learning.fact.standing) == (Outcome.LEARNED, Standing.CURRENT)
 
@@ -158,7 +158,7 @@ def test_a_weak_inference_beside_other_facts_of_its_topic_is_one_of_them() -> No
 def test_topics_are_compared_without_regard_to_case() -> None:
     bern = fact("Ana lives in Bern", "Personal/Location/City")
 
-    learning = learn(Statement("Ana lives in Basel", topic="personal/location/CITY"), NOON + DAY, known=[bern])
+    learning = learn(Statement("Ana lives in Basel", topic="personal/location/CITY"), NOON + DAY, related=[bern])
 
     assert [past.text for past in learning.superseded] == ["Ana lives in Bern"]
 
@@ -166,19 +166,19 @@ def test_topics_are_compared_without_regard_to_case() -> None:
 def test_the_same_sentence_under_another_topic_is_the_same_fact_under_the_first_topic() -> None:
     cat = fact("Ana has a cat.", "pets")
 
-    learning = learn(Statement("Ana has a cat.", topic="household"), NOON, known=[cat])
+    learning = learn(Statement("Ana has a cat.", topic="household"), NOON, related=[cat])
 
     assert (learning.outcome, learning.fact.id, learning.fact.topic) == (Outcome.SUPPORTED, cat.id, "pets")
 
 
-def test_a_narrower_topic_takes_the_place_of_a_wider_one_and_any_that_of_none() -> None:
+def test_a_narrower_topic_replaces_a_wider_one_and_any_topic_replaces_none() -> None:
     wide, loose = fact("Ana has a cat.", "Pets"), fact("Ana has a cat.", None)
     narrow = Statement("Ana has a cat.", topic="pets/cats")
 
-    topics = [learn(narrow, NOON, known=[known]).fact.topic for known in (wide, loose)]
+    topics = [learn(narrow, NOON, related=[related]).fact.topic for related in (wide, loose)]
 
     assert topics == ["pets/cats", "pets/cats"]
-    assert learn(Statement("Ana has a cat."), NOON, known=[wide]).fact.topic == "Pets"
+    assert learn(Statement("Ana has a cat."), NOON, related=[wide]).fact.topic == "Pets"
 
 
 def test_a_statement_that_names_its_own_fact_gives_it_another_topic() -> None:
@@ -189,7 +189,7 @@ def test_a_statement_that_names_its_own_fact_gives_it_another_topic() -> None:
     assert (learning.outcome, learning.fact.topic, learning.superseded) == (Outcome.SUPPORTED, "pets", ())
 
 
-def test_every_fact_that_is_named_makes_way() -> None:
+def test_every_named_fact_is_superseded() -> None:
     named = [fact("Has a cat", "pets"), fact("Has a fish", None), fact("Has a bird", "animals")]
 
     learning = learn(Statement("Has a dog", topic="pets"), NOON + DAY, named=named)
@@ -199,45 +199,45 @@ def test_every_fact_that_is_named_makes_way() -> None:
     assert {past.superseded_by for past in learning.superseded} == {learning.fact.fingerprint}
 
 
-def test_what_replaces_with_a_known_beginning_says_until_when_the_other_was_true() -> None:
+def test_the_start_of_a_replacement_is_the_end_of_the_replaced_fact() -> None:
     acme = fact("Ana works at Acme.", "work/employer")
 
     globex = Statement("Ana works at Globex.", topic="work/employer", since=date(2026, 2, 1))
-    (past,) = learn(globex, NOON + DAY, known=[acme]).superseded
+    (past,) = learn(globex, NOON + DAY, related=[acme]).superseded
 
     assert (past.until, past.last_day) == (date(2026, 1, 31), date(2026, 1, 31))
 
 
-def test_what_begins_later_lets_the_other_hold_until_then() -> None:
+def test_a_replacement_with_a_future_start_leaves_the_other_true_until_then() -> None:
     acme = fact("Ana works at Acme.", "work/employer")
 
     globex = Statement("Ana works at Globex.", topic="work/employer", since=date(2026, 5, 1))
-    learning = learn(globex, NOON + DAY, known=[acme])
+    learning = learn(globex, NOON + DAY, related=[acme])
 
     assert learning.superseded == (replace(acme, until=date(2026, 4, 30)),)
     assert [learning.superseded[0].is_over(NOON + days * DAY) for days in (1, 70)] == [False, True]
 
 
-def test_what_was_true_once_does_not_replace_what_is_true_now() -> None:
+def test_a_past_value_does_not_replace_the_current_one() -> None:
     globex = fact("Ana works at Globex.", "work/employer")
 
     acme = Statement("Ana worked at Acme.", topic="work/employer", until=date(2019, 12, 31))
-    learning = learn(acme, NOON + DAY, known=[globex])
+    learning = learn(acme, NOON + DAY, related=[globex])
 
     assert (learning.outcome, learning.changes) == (Outcome.LEARNED, ())
     assert learning.fact.is_over(NOON + DAY)
 
 
-def test_what_began_earlier_does_not_replace_what_began_later() -> None:
+def test_a_value_with_an_earlier_start_does_not_replace_one_with_a_later_start() -> None:
     globex = replace(fact("Ana works at Globex.", "work/employer"), since=date(2024, 1, 1))
 
     acme = Statement("Ana works at Acme.", topic="work/employer", since=date(2015, 1, 1))
 
-    assert learn(acme, NOON, known=[globex]).changes == ()
+    assert learn(acme, NOON, related=[globex]).changes == ()
 
 
 @pytest.mark.parametrize("by", [None, "somebody"])
-def test_an_inference_does_not_bring_back_what_ended(by: str | None) -> None:
+def test_an_inference_does_not_revive_an_ended_fact(by: str | None) -> None:
     past = ended(fact("Ana lives in Bern"), NOON + DAY, by=by)
 
     learning = learn(inferred("Ana lives in Bern"), NOON + 9 * DAY, past=past)
@@ -245,7 +245,7 @@ def test_an_inference_does_not_bring_back_what_ended(by: str | None) -> None:
     assert (learning.outcome, learning.fact) == (Outcome.ENDED, past)
 
 
-def test_old_text_does_not_bring_back_what_ended_since() -> None:
+def test_old_text_does_not_revive_a_fact_that_ended_since() -> None:
     past = ended(fact("Ana lives in Bern"), NOON + 2 * DAY)
 
     outcomes = [
@@ -256,22 +256,22 @@ def test_old_text_does_not_bring_back_what_ended_since() -> None:
     assert outcomes == [Outcome.ENDED, Outcome.LEARNED]
 
 
-def test_an_inference_may_return_to_what_was_only_inferred_before() -> None:
+def test_an_inference_may_revive_an_earlier_inference() -> None:
     past = ended(fact("Prefers mornings", source=Source.INFERRED), NOON + DAY, by="evenings")
 
     assert learn(inferred("Prefers mornings"), NOON + 9 * DAY, past=past).outcome is Outcome.LEARNED
 
 
-def test_an_inference_does_not_bring_back_what_is_past_its_time() -> None:
+def test_an_inference_does_not_revive_a_fact_past_its_time() -> None:
     stay = replace(fact("Ana is in Rome"), until=date(2026, 3, 5))
 
-    assert learn(inferred("Ana is in Rome"), NOON + 9 * DAY, known=[stay]).outcome is Outcome.ENDED
+    assert learn(inferred("Ana is in Rome"), NOON + 9 * DAY, related=[stay]).outcome is Outcome.ENDED
 
 
-def test_what_was_over_and_is_stated_again_is_true_anew_and_its_first_time_is_history() -> None:
+def test_a_fact_that_is_stated_again_after_its_end_is_current_and_its_first_period_is_history() -> None:
     stay = replace(fact("Ana is in Rome"), until=date(2026, 3, 5))
 
-    learning = learn(Statement("Ana is in Rome", topic=CITY), NOON + 90 * DAY, known=[stay])
+    learning = learn(Statement("Ana is in Rome", topic=CITY), NOON + 90 * DAY, related=[stay])
 
     (change,) = learning.changes
     assert (learning.outcome, learning.fact.until, learning.superseded) == (Outcome.LEARNED, None, ())
@@ -280,41 +280,41 @@ def test_what_was_over_and_is_stated_again_is_true_anew_and_its_first_time_is_hi
     assert (change.before, change.after.standing, change.after.last_day) == (stay, Standing.PAST, date(2026, 3, 5))
 
 
-def test_an_event_that_is_told_again_after_its_day_stays_past() -> None:
+def test_an_event_that_is_mentioned_after_its_day_stays_past() -> None:
     dentist = fact("Ana sees the dentist on 2026-03-10.")
 
-    learning = learn(Statement("Ana sees the dentist on 2026-03-10."), NOON + 30 * DAY, known=[dentist])
+    learning = learn(Statement("Ana sees the dentist on 2026-03-10."), NOON + 30 * DAY, related=[dentist])
 
     assert learning.outcome is Outcome.SUPPORTED
     assert learning.fact.is_over(NOON + 30 * DAY)
 
 
-def test_saying_it_again_adds_when_it_is_true() -> None:
-    known = replace(fact("Ana lives in Bern"), since=date(2020, 1, 1))
+def test_a_repetition_adds_the_period() -> None:
+    related = replace(fact("Ana lives in Bern"), since=date(2020, 1, 1))
 
     learning = learn(
-        Statement("Ana lives in Bern", until=date(2026, 12, 31), remind_on=date(2026, 12, 1)), NOON, known=[known]
+        Statement("Ana lives in Bern", until=date(2026, 12, 31), remind_on=date(2026, 12, 1)), NOON, related=[related]
     )
 
     times = (learning.fact.since, learning.fact.until, learning.fact.remind_on)
     assert times == (date(2020, 1, 1), date(2026, 12, 31), date(2026, 12, 1))
 
 
-def test_what_earlier_releases_stored_twice_becomes_one_fact() -> None:
+def test_duplicates_of_earlier_releases_become_one_fact() -> None:
     loose, placed = fact("Ana lives in Bern", None), fact("Ana lives in Bern", CITY)
 
-    learning = learn(Statement("Ana lives in Bern"), NOON, known=[loose, placed])
+    learning = learn(Statement("Ana lives in Bern"), NOON, related=[loose, placed])
 
-    assert (learning.over, learning.changes, learning.fact.support) == (placed, (Change(loose, None),), 3)
+    assert (learning.overwritten, learning.changes, learning.fact.support) == (placed, (Change(loose, None),), 3)
 
 
 @pytest.mark.parametrize("confidence", [0.0, -0.1, 1.01, float("nan"), float("inf")])
-def test_a_confidence_that_is_none_is_refused(confidence: float) -> None:
+def test_an_invalid_confidence_is_refused(confidence: float) -> None:
     with pytest.raises(InvalidRequestError, match="confidence must be over 0 and at most 1"):
         Statement("Ana lives in Bern", confidence=confidence)
 
 
-def test_inferred_is_a_source_and_no_permanence_to_ask_for() -> None:
+def test_inferred_is_a_source_and_cannot_be_requested_as_permanence() -> None:
     with pytest.raises(InvalidRequestError, match="permanence must be permanent, durable or transient"):
         Statement("Ana lives in Bern", permanence=Permanence.INFERRED)
 
@@ -325,13 +325,13 @@ def test_a_moment_without_a_time_zone_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "a\x00b", "bell \x07", "half \ud83e"])
-def test_a_text_that_says_nothing_or_cannot_be_stored_is_refused(text: str) -> None:
+def test_a_blank_or_unstorable_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError, match="fact"):
         Statement(text)
 
 
 @pytest.mark.parametrize("name", ["session_id", "turn_id"])
-def test_where_a_statement_comes_from_needs_a_name(name: str) -> None:
+def test_the_origin_of_a_statement_must_not_be_blank(name: str) -> None:
     with pytest.raises(InvalidRequestError, match=name):
         replace(Statement("Ana lives in Bern"), **{name: " "})
 
@@ -339,7 +339,7 @@ def test_where_a_statement_comes_from_needs_a_name(name: str) -> None:
 def test_a_date_in_the_new_value_says_until_when_the_earlier_one_was_true() -> None:
     old = learn(Statement("Ana lives in Porto.", topic="city"), NOON).fact
 
-    learning = learn(Statement("Ana moved to Lisbon on 2026-02-02.", topic="city"), NOON, known=[old])
+    learning = learn(Statement("Ana moved to Lisbon on 2026-02-02.", topic="city"), NOON, related=[old])
 
     (past,) = learning.superseded
     assert (past.last_day, learning.fact.since) == (date(2026, 2, 1), date(2026, 2, 2))
@@ -349,17 +349,17 @@ def test_a_date_long_ago_says_nothing_about_the_change() -> None:
     old = learn(Statement("Ana Silva works at Acme.", topic="employer"), NOON).fact
     new = Statement("Ana Silva, born on 1990-02-02, works at Bosch.", topic="employer")
 
-    assert learn(new, NOON, known=[old], named=[old]).fact.since is None
+    assert learn(new, NOON, related=[old], named=[old]).fact.since is None
 
 
 def test_a_date_in_what_replaces_more_than_one_value_says_nothing_about_the_change() -> None:
     old = learn(Statement("Ben is allergic to hazelnuts.", topic="allergies"), NOON).fact
     new = Statement("Ben is allergic to hazelnuts and, since a test on 2026-02-02, to sesame.", topic="allergies")
 
-    assert learn(new, NOON, known=[old], named=[old]).fact.since is None
+    assert learn(new, NOON, related=[old], named=[old]).fact.since is None
 
 
-def test_an_end_that_is_told_later_leaves_the_beginning_as_it_was() -> None:
+def test_an_end_that_is_added_later_keeps_the_start() -> None:
     began = learn(Statement("Ana works at Acme.", topic="employer", since=date(2018, 1, 1)), NOON).fact
     past = ended(began, NOON, by="another")
 

@@ -32,7 +32,9 @@ LONG_BY_DEFAULT = preference("long", SetBy.DEFAULT)
         (BRIEF_BY_USER, BRIEF_BY_USER, BRIEF_BY_USER, False),
     ],
 )
-def test_what_holds(wanted: Preference, stored: Preference | None, holds: Preference, *, changed: bool) -> None:
+def test_a_default_never_replaces_the_choice_of_the_user(
+    wanted: Preference, stored: Preference | None, holds: Preference, *, changed: bool
+) -> None:
     change = choose(wanted, stored)
 
     assert (change.preference, change.earlier, change.changed) == (holds, stored, changed)

@@ -54,7 +54,7 @@ def _report(pairs: list[Pair]) -> str:
     return "\n".join(lines)
 
 
-def test_no_addition_is_taken_for_an_update() -> None:
+def test_no_addition_is_judged_an_update() -> None:
     wrong = [pair for pair in PAIRS if pair.label == "addition" and pair.is_judged_update()]
 
     assert not wrong, _report(PAIRS)

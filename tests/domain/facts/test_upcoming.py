@@ -1,4 +1,4 @@
-"""What is told to be coming up, and for how long: dates of the next weeks, and reminders until a week after them."""
+"""Dates of the next weeks are upcoming, and reminders until a week after their day."""
 
 from datetime import date, timedelta
 
@@ -35,7 +35,7 @@ def label(known: Fact, days_later: int = 0) -> str | None:
         (8, None),
     ],
 )
-def test_a_reminder_is_told_beforehand_and_for_a_week_after_its_day(days: int, told: str | None) -> None:
+def test_a_reminder_is_shown_beforehand_and_for_a_week_after_its_day(days: int, told: str | None) -> None:
     assert label(fact("Call the dentist", remind_on=TODAY), days) == told
 
 
@@ -58,7 +58,7 @@ def test_the_only_date_of_a_text_comes_up_until_it_has_passed() -> None:
     ]
 
 
-def test_a_time_that_begins_or_ends_soon_comes_up() -> None:
+def test_a_period_that_begins_or_ends_soon_comes_up() -> None:
     assert label(fact("Is in Rome", until=TODAY + timedelta(days=3))) == "until 2026-03-04, in 3 days"
     assert label(fact("Works at Globex", since=TODAY + timedelta(days=1))) == "from 2026-03-02, tomorrow"
     assert label(fact("Works at Acme", since=TODAY - timedelta(days=1))) is None

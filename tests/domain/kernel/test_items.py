@@ -1,4 +1,4 @@
-"""What the table can keep, how large it may be, and where a stretch of sort keys ends."""
+"""Values and sizes that the table can store, and the end of a range of sort keys with a prefix."""
 
 import math
 from typing import Any
@@ -33,7 +33,7 @@ signs = st.text(
 
 
 @given(signs, signs)
-def test_what_lies_before_the_end_of_a_prefix_starts_with_it(prefix: str, text: str) -> None:
+def test_every_text_before_the_end_of_a_prefix_starts_with_it(prefix: str, text: str) -> None:
     end = after_prefix(prefix)
 
     inside = prefix.encode() <= text.encode() and (end is None or text.encode() < end.encode())
@@ -42,13 +42,13 @@ def test_what_lies_before_the_end_of_a_prefix_starts_with_it(prefix: str, text: 
 
 
 @given(st.text(max_size=5), st.text(max_size=5))
-def test_the_end_of_a_prefix_lies_behind_all_that_starts_with_it(prefix: str, rest: str) -> None:
+def test_the_end_of_a_prefix_sorts_after_all_texts_that_start_with_it(prefix: str, rest: str) -> None:
     end = after_prefix(prefix)
 
     assert end is None or (prefix + rest).encode() < end.encode()
 
 
-def test_there_is_nothing_behind_an_empty_prefix_or_the_last_character() -> None:
+def test_an_empty_prefix_and_the_last_character_have_no_end() -> None:
     assert after_prefix("") is None
     assert after_prefix("\U0010ffff\U0010ffff") is None
 
@@ -84,7 +84,7 @@ def test_values_take_their_stored_form(value: Any, stored: object) -> None:
         [b"x", {"a": "\udc00"}],
     ],
 )
-def test_what_no_table_can_keep_is_refused(value: Any) -> None:
+def test_values_that_no_table_can_store_are_refused(value: Any) -> None:
     with pytest.raises(InvalidRequestError, match="value"):
         checked_body(KEY, {"value": value})
 
@@ -104,7 +104,7 @@ def test_a_value_may_be_nested_but_not_without_end() -> None:
 
 
 @pytest.mark.parametrize("name", ["pk", "sk", "version", "expires_at", "op", "", "n" * 256])
-def test_names_of_the_table_and_names_that_are_none_are_refused(name: str) -> None:
+def test_reserved_and_invalid_attribute_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidRequestError, match="attribute"):
         checked_body(KEY, {name: 1})
 

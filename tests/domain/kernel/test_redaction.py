@@ -1,4 +1,4 @@
-"""No secret gets into the log, however it is called, wherever it stands and whatever it looks like."""
+"""No secret is logged, whatever its name, place and form."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Prices and ceilings: read as people type them, and never exceeded by what is allowed."""
+"""Prices and ceilings are parsed, and no allowed amount exceeds a limit."""
 
 import pytest
 from hypothesis import given
@@ -27,12 +27,12 @@ def test_a_ceiling_is_read_as_it_is_typed() -> None:
 
 
 @pytest.mark.parametrize("text", ["10", "dollars", "dollars=", "dollars=nan", "dollars=-1", "cents=3", "tokens=inf"])
-def test_what_is_no_ceiling_is_refused_with_one_that_is(text: str) -> None:
+def test_an_invalid_ceiling_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="dollars=10"):
         parse_ceiling(text)
 
 
-def test_a_price_of_ones_own_stands_before_the_known_ones() -> None:
+def test_a_configured_price_overrides_the_default() -> None:
     prices = parse_prices("claude-haiku-5-5=1/2, nova-lite=0.06/0.24")
 
     assert price_of("eu.anthropic.claude-haiku-5-5-v1:0", prices) == Price(1, 2)
@@ -46,7 +46,7 @@ def test_a_million_tokens_cost_their_price() -> None:
 
 
 @given(AMOUNTS, AMOUNTS, st.none() | AMOUNTS, st.none() | AMOUNTS)
-def test_what_a_limit_allows_is_at_most_all_of_it(
+def test_an_allowed_amount_is_at_most_the_whole_limit(
     tokens: int, micros: int, most_tokens: int | None, most_micros: int | None
 ) -> None:
     limit, spent = Limit(most_tokens, most_micros), Spent(tokens, micros)

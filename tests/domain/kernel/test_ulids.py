@@ -1,4 +1,4 @@
-"""Ids whose order is the order of time, whatever the clock does."""
+"""ULIDs are in time order, whatever the clock does."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

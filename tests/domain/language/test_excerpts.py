@@ -10,12 +10,12 @@ LONG = "We talked about the weather. " * 30
 VIOLIN = "My sister repairs violins in Cremona. "
 
 
-def test_a_short_text_is_told_as_it_is() -> None:
+def test_a_short_text_is_returned_unchanged() -> None:
     assert excerpt(VIOLIN, {"violin"}, 100) == VIOLIN
 
 
 @pytest.mark.parametrize("asked", ["violin", "violinist", "cremona"])
-def test_the_part_with_the_asked_word_is_told_from_the_beginning_of_its_sentence(asked: str) -> None:
+def test_the_part_with_the_asked_word_is_returned_from_the_beginning_of_its_sentence(asked: str) -> None:
     told = excerpt(LONG + VIOLIN + LONG, {asked}, 160)
 
     assert told.startswith("… My sister repairs violins in Cremona.")
@@ -28,7 +28,7 @@ def test_a_short_excerpt_holds_the_asked_word_too() -> None:
     assert "violins" in excerpt(LONG + sentence + LONG, {"violin"}, 80)
 
 
-def test_the_stretch_with_the_most_different_words_is_told() -> None:
+def test_the_part_with_the_most_different_words_is_returned() -> None:
     text = "A violin! " + LONG + VIOLIN + LONG + "Cremona again. "
 
     assert "My sister repairs violins in Cremona" in excerpt(text, {"violin", "cremona", "sister"}, 160)
@@ -44,7 +44,7 @@ def test_signs_of_a_script_without_spaces_are_found_within_a_sentence() -> None:
     assert "バイオリン" in excerpt(text, {"バイ", "イオ", "リン"}, 80)
 
 
-def test_without_an_asked_word_the_beginning_is_told() -> None:
+def test_without_an_asked_word_the_beginning_is_returned() -> None:
     assert excerpt(VIOLIN + LONG, {"quark"}, 60).startswith("My sister repairs violins")
 
 

@@ -1,4 +1,4 @@
-"""Which times a question speaks of."""
+"""The periods that a question names."""
 
 from datetime import UTC, datetime
 
@@ -62,7 +62,7 @@ def day(text: str) -> datetime:
         ("3天前", "2024-03-17", "2024-03-18"),
     ],
 )
-def test_a_question_speaks_of_one_time(question: str, start: str, end: str) -> None:
+def test_a_question_names_one_period(question: str, start: str, end: str) -> None:
     assert times_asked_for(question, NOW).spans == (Span(day(start), day(end)),)
 
 
@@ -70,21 +70,21 @@ def test_a_question_speaks_of_one_time(question: str, start: str, end: str) -> N
     "question",
     ["", "May I ask you something?", "Do I march on?", "on 31 February", "the 12 apostles", "What is my favourite 2?"],
 )
-def test_a_question_without_a_time_speaks_of_none(question: str) -> None:
+def test_a_question_without_a_time_names_no_period(question: str) -> None:
     assert times_asked_for(question, NOW).spans == ()
 
 
-def test_several_times_come_in_the_order_of_the_question() -> None:
+def test_several_periods_are_in_the_order_of_the_question() -> None:
     spans = times_asked_for("How many days between 7 March and 2 February 2024?", NOW).spans
 
     assert [span.start for span in spans] == [day("2024-03-07"), day("2024-02-02")]
 
 
-def test_the_rest_of_a_question_is_what_it_says_beside_the_time() -> None:
+def test_the_rest_of_a_question_is_without_the_periods() -> None:
     assert times_asked_for("Where was I last week?", NOW).rest.split() == ["where", "was", "i", "?"]
 
 
 @given(st.text(max_size=80))
-def test_any_text_is_understood_or_passed_over(question: str) -> None:
+def test_any_text_can_be_parsed(question: str) -> None:
     for span in times_asked_for(question, NOW).spans:
         assert span.start < span.end

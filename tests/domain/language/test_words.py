@@ -33,15 +33,15 @@ def test_a_text_is_cut_into_words(text: str, found: list[str]) -> None:
 @pytest.mark.parametrize(
     "question", ["what do you know about me?", "Wer bin ich? das", "¿Qué es?", "Tell me everything"]
 )
-def test_a_question_may_be_without_a_single_telling_word(question: str) -> None:
+def test_a_question_may_have_no_content_word(question: str) -> None:
     assert set(words(question)) <= {"bin"}
 
 
 @given(st.text(max_size=60))
-def test_any_text_has_words_that_are_found_again_in_it(text: str) -> None:
+def test_the_words_of_any_text_are_found_in_it(text: str) -> None:
     assert all(word and word not in STOP_WORDS for word in words(text))
     assert words(text) == words(text.replace("\n", " "))
 
 
-def test_singular_and_plural_meet() -> None:
+def test_singular_and_plural_are_the_same_word() -> None:
     assert words("dogs cats stories") == words("dog cat story")

@@ -175,6 +175,6 @@ def test_if_none_fits_the_best_one_is_cut_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("max_tokens", [-1, 0, 49, 20_001])
-def test_a_budget_that_nobody_has_is_refused(max_tokens: int) -> None:
+def test_an_unreasonable_budget_is_refused(max_tokens: int) -> None:
     with pytest.raises(InvalidRequestError, match="max_tokens must be 50 to 20,000"):
         check_budget(max_tokens)

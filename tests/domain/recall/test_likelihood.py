@@ -1,4 +1,4 @@
-"""How likely a memory answers is said in a word."""
+"""Probabilities have labels, and few weak matches are returned."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from mcp_memory_server.domain.recall.likelihood import LIKELY_FROM, RELATED_FROM
         (0.0, Likelihood.WEAK),
     ],
 )
-def test_a_probability_has_a_word(probability: float, word: Likelihood) -> None:
+def test_a_probability_has_a_label(probability: float, word: Likelihood) -> None:
     assert likelihood(probability) is word
 
 

@@ -1,4 +1,4 @@
-"""Every statement is told once, however often it is stored."""
+"""Duplicate statements are merged, however often they are stored."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def test_the_same_text_under_the_same_topic_in_another_case_is_one_fact() -> Non
     assert [support for _, _, support in told(without_duplicates([one, other]))] == [2]
 
 
-def test_what_is_over_is_history_from_that_moment_on_and_stays_alive() -> None:
+def test_a_fact_past_its_end_is_history_and_does_not_expire() -> None:
     travels = from_fact(fact("Is in Rome", permanence=Permanence.TRANSIENT))
 
     assert [is_past(travels, NOON + days * DAY) for days in (13, 14)] == [False, True]
@@ -58,7 +58,7 @@ def test_what_is_over_is_history_from_that_moment_on_and_stays_alive() -> None:
     assert current([travels], NOON + 14 * DAY) == []
 
 
-def test_what_stands_under_each_topic_is_known_after_changes_too() -> None:
+def test_the_sort_keys_under_each_topic_are_right_after_changes() -> None:
     rows = {"1": known_fact("Has a cat", "Pets"), "2": known_fact("Has a dog", "pets"), "3": known_fact("Is tall")}
     moved = {"2": known_fact("Has a dog", "animals")}
 
@@ -69,7 +69,7 @@ def test_what_stands_under_each_topic_is_known_after_changes_too() -> None:
     assert by_topic_after(after, {"1": rows["1"]}, {}) == {"animals": {"2"}}
 
 
-def test_what_lasts_is_not_hidden_behind_what_expires() -> None:
+def test_a_lasting_fact_is_not_represented_by_one_that_expires() -> None:
     passing, lasting = from_fact(fact("Is in Rome", permanence=Permanence.TRANSIENT)), known_fact("Is in Rome")
 
     later = current(without_duplicates([passing, lasting]), NOON + 15 * DAY)
@@ -77,7 +77,7 @@ def test_what_lasts_is_not_hidden_behind_what_expires() -> None:
     assert told(later) == [(None, "Is in Rome", 1)]
 
 
-def test_a_candidate_is_not_a_repetition_of_a_fact() -> None:
+def test_a_candidate_is_not_a_duplicate_of_a_fact() -> None:
     sure = fact("Lives in Bern")
     possible = replace(sure, standing=Standing.CANDIDATE)
 

@@ -1,4 +1,4 @@
-"""An id may be given by its beginning, as pages show it, as long as only one memory has it."""
+"""An id may be given as a prefix, as pages show it, if it is unique."""
 
 import pytest
 
@@ -11,17 +11,17 @@ CAT, DOG, TONE = known_fact("Has a cat"), known_fact("Has a dog"), known_prefere
 KNOWN = UserSnapshot(1, {memory.id: memory for memory in (CAT, DOG, TONE)})
 
 
-def test_what_a_page_shows_names_the_memory() -> None:
+def test_the_id_on_a_page_names_the_memory() -> None:
     assert [resolved_id(short_id(one), KNOWN) for one in (CAT, DOG, TONE)] == [CAT.id, DOG.id, TONE.id]
     assert len(short_id(CAT)) == 8
 
 
 @pytest.mark.parametrize("given", ["", "x", CAT.id[:7], CAT.id, "00000000", "pref:tone", "t-0123456789ab"])
-def test_what_is_whole_short_or_unknown_stays_as_it_is(given: str) -> None:
+def test_whole_short_and_unknown_ids_stay_unchanged(given: str) -> None:
     assert resolved_id(given, KNOWN) == given
 
 
-def test_a_beginning_that_several_have_is_refused_with_their_ids() -> None:
+def test_an_ambiguous_prefix_is_refused_with_the_ids() -> None:
     twins = UserSnapshot(1, {name: known_fact(name) for name in ("a", "b")})
     for sk, memory in twins.by_key.items():
         object.__setattr__(memory, "id", f"abcdefgh{sk}000")

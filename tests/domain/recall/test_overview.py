@@ -1,4 +1,4 @@
-"""An overview that is kept up to date is the one that would be worked out anew."""
+"""An updated overview equals the one that a rebuild gives."""
 
 from datetime import timedelta
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from mcp_memory_server.domain.facts.fact import Fact, Statement
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
-from mcp_memory_server.domain.recall.overview import Overview, overview_at, overview_of, updated
+from mcp_memory_server.domain.recall.overview import Overview, apply_changes, build_overview, overview_of_day
 from tests.domain.generated import memories
 from tests.domain.samples import DAY, NOON, fact, known_fact
 
 
 def told(overview: Overview) -> object:
-    shelves = {shelf: places for shelf, places in overview.shelves.items() if places}
-    return shelves, overview.days, overview.ends, overview.changes, dict(overview.topics)
+    categories = {shelf: places for shelf, places in overview.categories.items() if places}
+    return categories, overview.days, overview.ends, overview.changes, dict(overview.topics)
 
 
 def dated(text: str, day: int) -> StoredMemory:
@@ -27,59 +27,57 @@ rows = st.dictionaries(st.sampled_from("abcdefgh"), some)
 
 
 @given(rows, st.lists(rows, max_size=4), st.sets(st.sampled_from("abcdefgh")))
-def test_what_was_changed_is_moved(
+def test_changes_lead_to_the_overview_that_a_rebuild_gives(
     first: dict[str, StoredMemory], changes: list[dict[str, StoredMemory]], removed: set[str]
 ) -> None:
-    current, overview = dict(first), overview_of(first, NOON)
+    current, overview = dict(first), build_overview(first, NOON)
     for new in [*changes, {}]:
         changed = new.keys() | removed
         gone = {sk: current.pop(sk) for sk in changed if sk in current}
         current.update(new)
-        after = updated(overview, gone, new)
+        after = apply_changes(overview, gone, new)
         assert after is not None
         overview = after
 
-    assert told(overview) == told(overview_of(current, NOON))
+    assert told(overview) == told(build_overview(current, NOON))
 
 
 @given(rows, rows)
-def test_whoever_holds_an_earlier_overview_is_not_disturbed(
-    first: dict[str, StoredMemory], new: dict[str, StoredMemory]
-) -> None:
-    overview = overview_of(first, NOON)
+def test_an_earlier_overview_does_not_change(first: dict[str, StoredMemory], new: dict[str, StoredMemory]) -> None:
+    overview = build_overview(first, NOON)
 
-    updated(overview, {sk: first[sk] for sk in new if sk in first}, new)
+    apply_changes(overview, {sk: first[sk] for sk in new if sk in first}, new)
 
-    assert told(overview) == told(overview_of(first, NOON))
+    assert told(overview) == told(build_overview(first, NOON))
 
 
-def test_it_is_worked_out_once_a_day() -> None:
-    known = UserSnapshot(1, {"a": known_fact("Anna has a cat")})
+def test_an_overview_is_built_once_a_day() -> None:
+    snapshot = UserSnapshot(1, {"a": known_fact("Anna has a cat")})
 
-    first = overview_at(known, NOON)
+    first = overview_of_day(snapshot, NOON)
 
-    assert overview_at(known, NOON + timedelta(hours=11)) is first
-    assert overview_at(known, NOON + DAY) is not first
+    assert overview_of_day(snapshot, NOON + timedelta(hours=11)) is first
+    assert overview_of_day(snapshot, NOON + DAY) is not first
 
 
 def overview_with(*facts: Fact) -> Overview:
-    return overview_of({str(place): from_fact(one) for place, one in enumerate(facts)}, NOON)
+    return build_overview({str(place): from_fact(one) for place, one in enumerate(facts)}, NOON)
 
 
-def test_what_was_saved_in_one_go_is_what_was_last() -> None:
+def test_the_last_batch_is_what_was_saved_without_a_pause() -> None:
     old, new, newer = (fact(f"Fact {n}", None, at=NOON + n * DAY) for n in (0, 5, 5))
-    overview = overview_of({"old": from_fact(old), "new": from_fact(new), "newer": from_fact(newer)}, NOON)
+    overview = build_overview({"old": from_fact(old), "new": from_fact(new), "newer": from_fact(newer)}, NOON)
 
     assert {change.sort_key for change in overview.changed_last(30)} == {"new", "newer"}
 
 
-def test_what_was_saved_all_at_once_says_nothing_of_what_was_last() -> None:
+def test_a_large_batch_is_not_reported_as_last() -> None:
     assert overview_with(fact("One", None), fact("Two", None)).changed_last(30) == []
     many = [fact("Old", None, at=NOON - 5 * DAY), *(fact(f"Fact {n}", None) for n in range(40))]
     assert overview_with(*many).changed_last(30) == []
 
 
-def test_what_is_over_is_not_counted() -> None:
-    overview = overview_of({"a": dated("In Rome", 3), "b": known_fact("Has a cat")}, NOON)
+def test_past_facts_are_not_counted() -> None:
+    overview = build_overview({"a": dated("In Rome", 3), "b": known_fact("Has a cat")}, NOON)
 
     assert [overview.count_at(NOON + days * DAY) for days in (0, 3, 4)] == [2, 2, 1]

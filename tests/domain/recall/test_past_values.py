@@ -1,4 +1,4 @@
-"""A past value is found, but never before the value that holds now."""
+"""A past value is found, but never before the current value."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Standing
 from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
-from mcp_memory_server.domain.recall.past_values import after_their_successors
+from mcp_memory_server.domain.recall.past_values import with_past_values_last
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -21,18 +21,18 @@ def memory(name: str, standing: Standing, topic: str | None) -> StoredMemory:
 
 def order(*memories: StoredMemory) -> list[str]:
     matches = [Match(one.id, 0.5, {}) for one in memories]
-    return [match.id for match in after_their_successors(matches, {one.id: one for one in memories}, NOW)]
+    return [match.id for match in with_past_values_last(matches, {one.id: one for one in memories}, NOW)]
 
 
 BERN, ROME = memory("bern", Standing.PAST, "City"), memory("rome", Standing.CURRENT, "city")
 DOG = memory("dog", Standing.CURRENT, "pets")
 
 
-def test_a_past_value_comes_right_after_the_value_that_holds_now() -> None:
+def test_a_past_value_comes_right_after_the_current_value() -> None:
     assert order(BERN, DOG, ROME) == ["dog", "rome", "bern"]
 
 
-def test_a_past_value_keeps_its_place_if_nothing_holds_now() -> None:
+def test_a_past_value_keeps_its_place_without_a_current_value() -> None:
     assert order(BERN, DOG) == ["bern", "dog"]
 
 

@@ -1,4 +1,4 @@
-"""Whose words a question asks for."""
+"""Whose statements a question asks for."""
 
 import pytest
 
@@ -24,5 +24,5 @@ from mcp_memory_server.domain.recall.question_forms import role_asked_for
         ("", None),
     ],
 )
-def test_pronouns_and_wording_tell_whose_words_are_asked_for(question: str, role: str | None) -> None:
+def test_pronouns_and_wording_decide_whose_statements_are_asked_for(question: str, role: str | None) -> None:
     assert role_asked_for(question) == role

@@ -1,4 +1,4 @@
-"""The page that a conversation starts with, on a real file."""
+"""Context pages from a real file."""
 
 import re
 from datetime import timedelta
@@ -33,7 +33,7 @@ async def pages(memory: Memory, owner: Scope, max_tokens: int) -> list[ContextPa
     return found
 
 
-async def test_it_tells_what_is_worth_knowing(memory: Memory, anna: Scope) -> None:
+async def test_the_page_contains_what_is_worth_knowing(memory: Memory, anna: Scope) -> None:
     await memory.facts.learn(anna, Statement("Ana lives in Bern", topic="city"))
     await memory.facts.learn(anna, Statement("Ana lives in Rome", topic="city", source=Source.INFERRED))
     await memory.preferences.set(anna, "tone", "brief")
@@ -51,7 +51,9 @@ async def test_it_tells_what_is_worth_knowing(memory: Memory, anna: Scope) -> No
     ]
 
 
-async def test_it_begins_with_who_the_user_is_and_what_can_hurt(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+async def test_the_page_begins_with_who_the_user_is_and_dangers_to_health(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
     for number in range(12):
         await memory.facts.learn(anna, Statement(f"Read novel number {number}"))
     for text, topic in (
@@ -101,7 +103,7 @@ async def test_dates_of_the_next_weeks_and_reminders_come_up(memory: Memory, ann
     assert after.splitlines()[1] == "- Renew the passport (reminder: due since yesterday)"
 
 
-async def test_nothing_that_is_over_is_told_as_if_it_held(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+async def test_no_past_fact_is_shown_as_current(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     await memory.facts.learn(anna, Statement("The concert is on 2026-03-03."))
     await memory.facts.learn(anna, Statement("Anna works at Acme", topic="work/employer"))
     await memory.facts.learn(anna, Statement("Jo is in Rome", until=clock().date()))
@@ -116,7 +118,7 @@ async def test_nothing_that_is_over_is_told_as_if_it_held(memory: Memory, anna: 
     assert not any(gone in text for gone in ("concert", "Acme", "Rome"))
 
 
-async def test_what_was_saved_last_is_told_with_what_it_took_the_place_of(
+async def test_the_last_saved_fact_is_shown_with_the_value_it_superseded(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     yoga = await memory.facts.learn(anna, Statement("Does yoga on Mondays"))
@@ -136,7 +138,7 @@ async def test_what_was_saved_last_is_told_with_what_it_took_the_place_of(
     ]
 
 
-async def test_pages_go_on_until_everything_was_told_once(memory: Memory, anna: Scope) -> None:
+async def test_pages_continue_until_everything_was_returned_once(memory: Memory, anna: Scope) -> None:
     for number in range(60):
         await memory.facts.learn(
             anna, Statement(f"Anna repaired bicycle number {number}", topic=f"bicycles/{number % 7}")
@@ -169,13 +171,15 @@ async def test_a_cursor_of_somebody_else_is_refused(memory: Memory, anna: Scope)
         await memory.context.load(anna, cursor="here")
 
 
-async def test_nothing_of_anyone_else_is_in_it(memory: Memory, anna: Scope) -> None:
+async def test_the_page_contains_nothing_of_other_users(memory: Memory, anna: Scope) -> None:
     await memory.facts.learn(Scope("ben"), Statement("Has a cat"))
 
     assert (await memory.context.load(anna)).text.endswith("Nothing is known yet.")
 
 
-async def test_what_has_expired_within_the_hour_is_not_in_it(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+async def test_a_memory_that_expired_within_the_hour_is_not_on_the_page(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
     until = clock() + timedelta(days=8, minutes=1)
     await memory.facts.learn(anna, Statement("In Rome", permanence=Permanence.TRANSIENT, expires_at=until))
     clock.advance(timedelta(days=8))
@@ -187,7 +191,7 @@ async def test_what_has_expired_within_the_hour_is_not_in_it(memory: Memory, ann
     assert "In Rome" not in (await memory.context.load(anna)).text
 
 
-async def test_what_another_process_wrote_is_in_it(memory: Memory, other_process: Memory, anna: Scope) -> None:
+async def test_a_write_of_another_process_is_on_the_page(memory: Memory, other_process: Memory, anna: Scope) -> None:
     await memory.context.load(anna)
 
     await other_process.preferences.set(anna, "tone", "brief")
@@ -195,7 +199,7 @@ async def test_what_another_process_wrote_is_in_it(memory: Memory, other_process
     assert "- tone: brief" in (await memory.context.load(anna)).text
 
 
-async def test_it_costs_one_small_read_when_nothing_has_changed(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+async def test_an_unchanged_page_costs_one_small_read(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     await memory.facts.learn(anna, Statement("Has a cat"))
     watched = WatchedTable(memory.table)
     async with running(watched.as_table, now=clock) as again:
@@ -219,6 +223,6 @@ async def test_it_keeps_its_budget_with_preferences_first(memory: Memory, anna: 
     assert page.more > 0
 
 
-async def test_a_budget_that_nobody_has_is_refused(memory: Memory, anna: Scope) -> None:
+async def test_an_unreasonable_budget_is_refused(memory: Memory, anna: Scope) -> None:
     with pytest.raises(InvalidRequestError, match="max_tokens"):
         await memory.context.load(anna, max_tokens=49)

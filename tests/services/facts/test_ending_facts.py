@@ -1,4 +1,4 @@
-"""A fact that is true no longer ends without a replacement: it is kept, labelled as past, and does not come back."""
+"""A fact can end without a replacement: it is kept as history, labelled as past, and not revived."""
 
 from datetime import date, timedelta
 
@@ -98,14 +98,14 @@ async def test_a_fact_does_not_end_before_it_began(memory: Memory, anna: Scope) 
     assert await known(memory, anna) == [GYM.text]
 
 
-async def test_what_is_not_there_does_not_end(memory: Memory, anna: Scope) -> None:
+async def test_an_unknown_fact_cannot_be_ended(memory: Memory, anna: Scope) -> None:
     fact = await learned(memory, anna)
 
     with pytest.raises(NotFoundError, match="`recall` shows the ids"):
         await memory.facts.end(Scope("ben"), fact.id)
 
 
-async def test_a_guess_that_is_not_true_becomes_history_too(memory: Memory, anna: Scope) -> None:
+async def test_an_ended_candidate_becomes_history_too(memory: Memory, anna: Scope) -> None:
     await learned(memory, anna, Statement("Ana lives in Bern", topic="city"))
     guess = await learned(memory, anna, Statement("Ana lives in Rome", topic="city", source=Source.INFERRED))
 

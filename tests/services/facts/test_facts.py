@@ -1,4 +1,4 @@
-"""Facts on a real file: learned, supported, superseded, dated, and gone when they expire."""
+"""Facts in a real file: learned, supported, superseded, ended and expired."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -92,7 +92,7 @@ async def test_history_stays_in_order_when_the_clock_steps_back(memory: Memory, 
     ]
 
 
-async def test_saying_it_twice_is_one_fact_with_more_support(memory: Memory, anna: Scope) -> None:
+async def test_saying_a_fact_twice_gives_it_more_support(memory: Memory, anna: Scope) -> None:
     first = await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     again = await memory.facts.learn(anna, Statement("ana lives in  BERN!", topic=CITY))
 
@@ -103,14 +103,14 @@ async def test_saying_it_twice_is_one_fact_with_more_support(memory: Memory, ann
     assert len(await memory.facts.history(anna, CITY)) == 1
 
 
-async def test_saying_it_with_a_topic_and_without_is_one_fact_in_the_list(memory: Memory, anna: Scope) -> None:
+async def test_a_fact_stated_with_and_without_a_topic_is_listed_once(memory: Memory, anna: Scope) -> None:
     await memory.facts.learn(anna, Statement("Ana lives in Bern"))
     await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
 
     assert [(fact.topic, fact.support) for fact in await memory.facts.all(anna)] == [(CITY, 2)]
 
 
-async def test_when_a_topic_changes_what_was_said_without_one_does_not_linger(memory: Memory, anna: Scope) -> None:
+async def test_a_new_value_of_a_topic_supersedes_the_same_fact_without_a_topic(memory: Memory, anna: Scope) -> None:
     await memory.facts.learn(anna, Statement("Ana lives in Bern"))
     await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
 
@@ -195,7 +195,9 @@ async def test_something_transient_becomes_history_by_itself_and_never_vanishes(
     assert (await memory.facts.get(anna, learned.fact.id)).is_over(clock())
 
 
-async def test_what_was_transient_and_is_said_to_last_does_so(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+async def test_a_transient_fact_that_is_restated_as_durable_is_durable(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
     await memory.facts.learn(anna, Statement("In Rome", topic="travel", permanence=Permanence.TRANSIENT))
     await memory.facts.learn(anna, Statement("In Rome", permanence=Permanence.DURABLE))
 
@@ -204,7 +206,7 @@ async def test_what_was_transient_and_is_said_to_last_does_so(memory: Memory, an
     assert texts(await memory.facts.all(anna)) == ["In Rome"]
 
 
-async def test_what_was_over_and_is_said_again_holds_anew_and_its_first_time_is_history(
+async def test_a_fact_stated_again_after_its_end_is_current_and_its_first_period_is_history(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     await memory.facts.learn(anna, Statement("In Rome", permanence=Permanence.TRANSIENT))
@@ -234,13 +236,13 @@ async def test_facts_are_listed_below_a_topic(memory: Memory, anna: Scope, prefi
     assert texts(await memory.facts.all(anna, prefix)) == found
 
 
-async def test_a_prefix_that_is_none_is_refused(memory: Memory, anna: Scope) -> None:
+async def test_an_invalid_prefix_is_refused(memory: Memory, anna: Scope) -> None:
     with pytest.raises(InvalidRequestError, match="personal/location/city"):
         await memory.facts.all(anna, "a//b")
 
 
 @pytest.mark.parametrize("statement", [Statement("hello"), Statement("hello", topic="greeting")])
-async def test_what_a_later_release_stored_survives_when_the_fact_is_said_again(
+async def test_attributes_of_a_later_release_survive_a_repetition(
     memory: Memory, anna: Scope, statement: Statement
 ) -> None:
     learned = await memory.facts.learn(anna, statement)
@@ -254,9 +256,7 @@ async def test_what_a_later_release_stored_survives_when_the_fact_is_said_again(
     assert (item.body["mood"], item.body["support"], item.body["source"]) == ({"happy": True}, 2, "user_stated")
 
 
-async def test_what_a_later_release_stored_survives_with_a_candidate_and_its_promotion(
-    memory: Memory, anna: Scope
-) -> None:
+async def test_attributes_of_a_later_release_survive_the_promotion_of_a_candidate(memory: Memory, anna: Scope) -> None:
     await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     guess = Statement("Ana lives in Basel", topic=CITY, source=Source.INFERRED)
     candidate = (await memory.facts.learn(anna, guess)).fact

@@ -1,4 +1,4 @@
-"""Facts that earlier releases stored under their topics stay where they are, and are facts like all others."""
+"""Facts that earlier releases stored under their topics keep their keys and behave like all others."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ async def test_it_ends_where_it_is(old: Memory, anna: Scope) -> None:
     assert [sk for sk in await stored(old) if "~" in sk] == []
 
 
-async def test_a_guess_is_promoted_out_of_its_place(old: Memory, anna: Scope) -> None:
+async def test_a_candidate_of_an_earlier_release_is_promoted_to_a_new_key(old: Memory, anna: Scope) -> None:
     said = await old.facts.learn(anna, Statement("Ana lives in Rome", topic=CITY))
 
     assert (said.outcome, said.fact.support) == (Outcome.SUPERSEDED, 2)
@@ -122,7 +122,7 @@ async def test_one_under_any_topic_is_found_by_a_process_that_has_not_seen_the_u
     assert (again.outcome, again.fact.topic) == (Outcome.SUPPORTED, topic)
 
 
-async def test_an_export_of_an_earlier_release_is_brought_in_again_as_it_was(old: Memory, anna: Scope) -> None:
+async def test_an_export_of_an_earlier_release_is_imported_unchanged(old: Memory, anna: Scope) -> None:
     lines = [line async for line in old.archive.export(anna)]
     ben = Scope("ben")
 

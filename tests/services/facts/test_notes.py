@@ -41,7 +41,7 @@ async def test_a_note_is_gone_at_the_very_second(
     assert (before, after) == ((1, 1), (0, 0))
 
 
-async def test_notes_are_told_with_what_is_known(memory: Memory, anna: Scope) -> None:
+async def test_notes_are_part_of_the_snapshot(memory: Memory, anna: Scope) -> None:
     await memory.notes.add(anna, NoteKind.PATTERN, "asks at night")
 
     assert "## Patterns\n- asks at night" in (await memory.context.load(anna)).text

@@ -1,4 +1,4 @@
-"""Preferences on a real file: one value a key, and the user's choice stands."""
+"""Preferences in a real file: one value per key, and the choice of the user is kept."""
 
 import pytest
 
@@ -18,7 +18,7 @@ async def values(memory: Memory, owner: Scope) -> dict[str, tuple[str, SetBy]]:
     return {found.key: (found.value, found.set_by) for found in await memory.preferences.all(owner)}
 
 
-async def test_a_new_value_replaces_the_earlier_one_and_tells_it(memory: Memory, anna: Scope) -> None:
+async def test_a_new_value_replaces_the_earlier_one_and_returns_it(memory: Memory, anna: Scope) -> None:
     first = await memory.preferences.set(anna, "tone", "brief")
     second = await memory.preferences.set(anna, "tone", "warm")
 
@@ -65,7 +65,7 @@ async def test_a_key_may_hold_anything(memory: Memory, anna: Scope, key: str) ->
     assert (await values(memory, anna)).keys() == {"other", key}
 
 
-async def test_what_a_later_release_stored_survives_a_new_value(memory: Memory, anna: Scope) -> None:
+async def test_attributes_of_a_later_release_survive_a_new_value(memory: Memory, anna: Scope) -> None:
     key = keys.preference_key(anna, "tone")
     await memory.table.put(Put(key, {"value": "brief", "set_by": "default", "scope": ["mail"]}))
 

@@ -1,4 +1,4 @@
-"""A fact can be replaced by its id: whatever the new one is about, the old one is history."""
+"""A fact can be replaced by its id, whatever the new one is about."""
 
 import pytest
 
@@ -144,7 +144,7 @@ async def test_what_is_not_current_cannot_be_replaced(memory: Memory, anna: Scop
     assert await known(memory, anna) == [("pets", "Has a dog")]
 
 
-async def test_what_made_way_for_the_very_same_fact_may_be_named_again(memory: Memory, anna: Scope) -> None:
+async def test_a_fact_superseded_by_the_same_statement_may_be_named_again(memory: Memory, anna: Scope) -> None:
     old = await learned(memory, anna, "Has a cat", "pets")
     await memory.facts.learn(anna, Statement("Has a dog"), replaces=[old.id])
 

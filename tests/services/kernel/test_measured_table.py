@@ -24,9 +24,9 @@ from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.kernel.items import Key, Put, Update
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import CacheUnavailableError, ConflictError, TableUnavailableError
-from mcp_memory_server.ports import measures
+from mcp_memory_server.ports import metric_catalogue as catalogue
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.measures import MEASURES, SESSION_COPY_READS, Kind, Measure
+from mcp_memory_server.ports.metric_catalogue import METRICS, SESSION_CACHE_READS, Kind, Metric
 from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 
@@ -74,15 +74,15 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     provider.shutdown()
 
 
-def points(reader: InMemoryMetricReader, measure: Measure) -> list[Any]:
+def points(reader: InMemoryMetricReader, metric: Metric) -> list[Any]:
     data = reader.get_metrics_data()
     scopes = [] if data is None else [scope for resource in data.resource_metrics for scope in resource.scope_metrics]
-    found = [metric for scope in scopes for metric in scope.metrics if metric.name == measure.name]
+    found = [one for scope in scopes for one in scope.metrics if one.name == metric.name]
     return [point for metric in found for point in metric.data.data_points]
 
 
-def labels(reader: InMemoryMetricReader, measure: Measure) -> list[tuple[Any, ...]]:
-    return [tuple(point.attributes.get(name) for name in measure.labels) for point in points(reader, measure)]
+def labels(reader: InMemoryMetricReader, metric: Metric) -> list[tuple[Any, ...]]:
+    return [tuple(point.attributes.get(name) for name in metric.labels) for point in points(reader, metric)]
 
 
 async def test_a_read_is_recorded_in_milliseconds_with_what_was_done_where(
@@ -90,7 +90,7 @@ async def test_a_read_is_recorded_in_milliseconds_with_what_was_done_where(
 ) -> None:
     await table.get(KEY)
 
-    (point,) = points(reader, measures.READ_LATENCY)
+    (point,) = points(reader, catalogue.READ_LATENCY)
     assert (point.count, point.sum) == (1, pytest.approx(7))
     assert dict(point.attributes) == {"operation": "get", "engine": "sqlite", "result": "ok"}
 
@@ -105,8 +105,8 @@ async def test_every_call_is_recorded_under_its_own_name(table: ItemTable, reade
     await table.delete(KEY)
     await table.delete_many([KEY])
 
-    reads = {operation for operation, _, _ in labels(reader, measures.READ_LATENCY)}
-    writes = {operation for operation, _, _ in labels(reader, measures.WRITE_LATENCY)}
+    reads = {operation for operation, _, _ in labels(reader, catalogue.READ_LATENCY)}
+    writes = {operation for operation, _, _ in labels(reader, catalogue.WRITE_LATENCY)}
     assert reads == {"get_many", "query", "find"}
     assert writes == {"put", "write", "update", "delete", "delete_many"}
 
@@ -118,7 +118,7 @@ async def test_a_query_tells_how_many_items_it_returned(table: ItemTable, reader
     await table.query("USER#anna", limit=None)
     await table.query("USER#nobody", limit=None)
 
-    (point,) = points(reader, measures.ITEMS_PER_QUERY)
+    (point,) = points(reader, catalogue.ITEMS_PER_QUERY)
     assert (point.count, point.sum, point.max) == (2, 3, 3)
 
 
@@ -130,7 +130,7 @@ async def test_a_conflict_reaches_the_caller_and_is_recorded_as_one(
     with pytest.raises(ConflictError):
         await table.put(Put(KEY, {"text": "late"}, expected_version=7))
 
-    assert sorted(labels(reader, measures.WRITE_LATENCY)) == [("put", "sqlite", "conflict"), ("put", "sqlite", "ok")]
+    assert sorted(labels(reader, catalogue.WRITE_LATENCY)) == [("put", "sqlite", "conflict"), ("put", "sqlite", "ok")]
 
 
 async def test_a_table_that_does_not_answer_is_recorded_as_unavailable(
@@ -141,7 +141,7 @@ async def test_a_table_that_does_not_answer_is_recorded_as_unavailable(
     with pytest.raises(TableUnavailableError):
         await table.get(KEY)
 
-    assert labels(reader, measures.READ_LATENCY) == [("get", "sqlite", "unavailable")]
+    assert labels(reader, catalogue.READ_LATENCY) == [("get", "sqlite", "unavailable")]
 
 
 async def test_a_session_store_that_does_not_answer_is_counted_as_an_error(
@@ -153,16 +153,19 @@ async def test_a_session_store_that_does_not_answer_is_counted_as_an_error(
         await sessions.read_state(Scope("anna", "s1"))
     await sessions.close()
 
-    assert labels(reader, measures.SESSION_STORE_ERRORS) == [("read_state", "redis")]
-    assert labels(reader, measures.READ_LATENCY) == [("read_state", "redis", "unavailable")]
+    assert labels(reader, catalogue.SESSION_STORE_ERRORS) == [("read_state", "redis")]
+    assert labels(reader, catalogue.READ_LATENCY) == [("read_state", "redis", "unavailable")]
 
 
 @pytest.mark.parametrize(
     ("reads", "rate_of_hits"),
-    [(SESSION_COPY_READS, measures.CACHE_HIT_RATE), (measures.DAX_ITEM_READS, measures.DAX_CACHE_HIT_RATE)],
+    [
+        (SESSION_CACHE_READS, catalogue.SESSION_CACHE_HIT_RATE),
+        (catalogue.DAX_ITEM_CACHE_READS, catalogue.DAX_ITEM_CACHE_HIT_RATE),
+    ],
 )
 def test_the_rate_of_hits_follows_from_the_counted_reads(
-    metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader, reads: measures.Measure, rate_of_hits: measures.Measure
+    metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader, reads: catalogue.Metric, rate_of_hits: catalogue.Metric
 ) -> None:
     for result in ("hit", "hit", "miss", "hit"):
         metrics.record(reads, 1, result=result)
@@ -176,11 +179,11 @@ def test_the_rate_of_hits_follows_from_the_counted_reads(
 def test_a_counter_of_accidents_is_zero_from_the_start_so_that_the_first_ones_are_seen(
     metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader
 ) -> None:
-    (before,) = points(reader, measures.DEAD_LETTERS)
+    (before,) = points(reader, catalogue.DEAD_LETTERS)
 
-    metrics.record(measures.DEAD_LETTERS, 1)
+    metrics.record(catalogue.DEAD_LETTERS, 1)
 
-    (after,) = points(reader, measures.DEAD_LETTERS)
+    (after,) = points(reader, catalogue.DEAD_LETTERS)
     assert (before.value, after.value) == (0, 1)
 
 
@@ -189,14 +192,14 @@ def test_many_threads_may_record_and_render_at_once() -> None:
 
     def use(_: int) -> bytes:
         for _ in range(500):
-            page.metrics.record(SESSION_COPY_READS, 1, result="hit")
+            page.metrics.record(SESSION_CACHE_READS, 1, result="hit")
         return page.render()
 
     with ThreadPoolExecutor(8) as threads:
         pages = list(threads.map(use, range(16)))
 
-    assert all(b"memory_cache_hit_rate 100.0" in text for text in pages)
-    assert b'memory_session_copy_reads_total{result="hit"} 8000.0' in page.render()
+    assert all(b"memory_session_cache_hit_rate 100.0" in text for text in pages)
+    assert b'memory_session_cache_reads_total{result="hit"} 8000.0' in page.render()
 
 
 async def test_the_span_of_a_call_tells_the_engine_and_the_operation_and_nothing_of_the_user(
@@ -225,25 +228,25 @@ def test_whoever_measures_answers_every_method_of_the_port_with_its_signature(me
 
 
 def test_every_measure_is_listed_once() -> None:
-    defined = [value for value in vars(measures).values() if isinstance(value, Measure)]
+    defined = [value for value in vars(catalogue).values() if isinstance(value, Metric)]
 
-    assert sorted(MEASURES, key=lambda measure: measure.name) == sorted(defined, key=lambda measure: measure.name)
-    assert len({measure.name for measure in MEASURES}) == len(MEASURES)
+    assert sorted(METRICS, key=lambda metric: metric.name) == sorted(defined, key=lambda metric: metric.name)
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
 
 
 def test_a_limit_on_a_percentile_is_a_bound_of_a_bucket_so_that_the_alarm_is_exact() -> None:
-    alarms = [(measure.alarm, measure.buckets) for measure in MEASURES if measure.alarm is not None]
+    alerts = [(metric.alert, metric.buckets) for metric in METRICS if metric.alert is not None]
 
-    assert [alarm for alarm, buckets in alarms if alarm.figure == "p95" and alarm.limit not in buckets] == []
+    assert [alert for alert, buckets in alerts if alert.figure == "p95" and alert.limit not in buckets] == []
 
 
 def test_the_histograms_have_the_buckets_that_were_asked_for(
     metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader
 ) -> None:
-    histograms = [measure for measure in MEASURES if measure.kind is Kind.HISTOGRAM]
-    for measure in histograms:
-        metrics.record(measure, 1)
+    histograms = [metric for metric in METRICS if metric.kind is Kind.HISTOGRAM]
+    for metric in histograms:
+        metrics.record(metric, 1)
 
-    assert [points(reader, measure)[0].explicit_bounds for measure in histograms] == [
-        measure.buckets for measure in histograms
+    assert [points(reader, metric)[0].explicit_bounds for metric in histograms] == [
+        metric.buckets for metric in histograms
     ]

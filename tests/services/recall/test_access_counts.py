@@ -1,4 +1,4 @@
-"""How often memories are told is counted beside the answers: no answer waits, and no memory costs a write."""
+"""Counting how often memories are returned delays no reply and costs no write per memory."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -32,7 +32,7 @@ async def counted(memory: Memory, anna: Scope) -> dict[str, object]:
     return {} if item is None else dict(item.body)
 
 
-async def test_a_hundred_answers_cost_one_write(table: SqliteItemTable, anna: Scope, clock: FakeClock) -> None:
+async def test_a_hundred_replies_cost_one_write(table: SqliteItemTable, anna: Scope, clock: FakeClock) -> None:
     watched = WatchedTable(table)
     async with running(watched.as_table, now=clock) as memory:
         await memory.recall.search(anna, "cat")  # loads the model, so that the fact gets its vector with its write
@@ -49,7 +49,9 @@ async def test_a_hundred_answers_cost_one_write(table: SqliteItemTable, anna: Sc
     assert item.body == {f"n:{learned.fact.id}": 100}
 
 
-async def test_what_is_told_often_comes_before_its_equal(table: SqliteItemTable, anna: Scope, clock: FakeClock) -> None:
+async def test_a_frequently_returned_memory_comes_before_its_equal(
+    table: SqliteItemTable, anna: Scope, clock: FakeClock
+) -> None:
     async with running(table, now=clock) as memory:
         for name in ("Mimi", "Lilo"):
             await memory.facts.learn(anna, Statement(f"Anna has a cat called {name}"))
@@ -72,7 +74,7 @@ async def test_nothing_is_counted_for_a_user_who_was_erased(
     assert await table.count() == 0
 
 
-async def test_old_likings_fade_when_there_are_many(
+async def test_old_counts_fade_when_there_are_many(
     memory: Memory, anna: Scope, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access_counts, "MOST_COUNTS", 3)

@@ -1,4 +1,4 @@
-"""Recall with a vector index: conversations beyond those that are indexed here are found, and only one's own."""
+"""Recall with a vector index finds conversations that do not fit into the search index, and only the user's own."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,10 +17,9 @@ from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import LIFE
 from mcp_memory_server.errors import ConfigurationError
-from mcp_memory_server.ports.measures import FOREIGN_VECTORS, Measure
+from mcp_memory_server.ports.metric_catalogue import FOREIGN_VECTORS, Metric
 from mcp_memory_server.schema.vector_entries import VECTOR_OWNER, vector_attribute
-from mcp_memory_server.services.recall import index_registry, nearby_turns
-from mcp_memory_server.services.recall import user_index as searchable
+from mcp_memory_server.services.recall import index_registry, nearby_turns, user_index
 from mcp_memory_server.services.recall.index_registry import TOO_MANY
 from mcp_memory_server.services.recall.nearby_turns import BY_MEANING, NOT_ASKED
 from tests.clock import FakeClock
@@ -51,8 +50,8 @@ class Recorder:
     def __init__(self) -> None:
         self.foreign = 0.0
 
-    def record(self, measure: Measure, value: float, **_: str) -> None:
-        self.foreign += value if measure is FOREIGN_VECTORS else 0
+    def record(self, metric: Metric, value: float, **_: str) -> None:
+        self.foreign += value if metric is FOREIGN_VECTORS else 0
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def texts(found: Recalled) -> list[str]:
 
 
 @pytest.mark.usefixtures("little_room", "long_timeout")
-async def test_what_there_is_no_room_for_is_found_by_its_meaning(place: Place) -> None:
+async def test_turns_that_do_not_fit_into_the_index_are_found_by_meaning(place: Place) -> None:
     await talk(place)
 
     async with place.process(place.settings("none")) as without, place.process() as with_index:
@@ -146,7 +145,7 @@ async def test_what_there_is_no_room_for_is_found_by_its_meaning(place: Place) -
     assert (found.status, found.missing) == (Status.PARTIAL, (BY_MEANING,))
 
 
-async def test_nobody_is_asked_about_a_user_whose_conversations_are_all_indexed_here(place: Place) -> None:
+async def test_the_service_is_not_asked_if_all_conversations_are_indexed(place: Place) -> None:
     await talk(place)
     async with place.process() as memory:
         first = await memory.recall.search(Scope("anna"), EAGLE)
@@ -178,7 +177,7 @@ async def test_items_of_another_owner_are_dropped_and_counted(place: Place) -> N
 
 
 @pytest.mark.usefixtures("little_room", "long_timeout")
-async def test_what_has_expired_is_not_found_although_the_index_still_has_it(place: Place) -> None:
+async def test_an_expired_turn_is_not_returned_although_the_service_still_has_it(place: Place) -> None:
     await talk(place)
     place.clock.advance(LIFE + timedelta(days=1))
 
@@ -190,7 +189,7 @@ async def test_what_has_expired_is_not_found_although_the_index_still_has_it(pla
 
 
 @pytest.mark.usefixtures("little_room", "long_timeout")
-async def test_what_was_forgotten_is_not_found_although_the_index_is_behind(place: Place) -> None:
+async def test_a_forgotten_turn_is_not_returned_although_the_service_still_has_it(place: Place) -> None:
     await talk(place)
     await place.endpoint.stand_still(place.table)
     async with place.process() as memory:
@@ -206,7 +205,7 @@ async def test_what_was_forgotten_is_not_found_although_the_index_is_behind(plac
 
 
 @pytest.mark.usefixtures("little_room", "long_timeout")
-async def test_an_erased_user_is_not_found_although_the_index_is_behind(place: Place) -> None:
+async def test_an_erased_user_is_not_returned_although_the_service_still_has_the_turns(place: Place) -> None:
     await talk(place)
     await place.endpoint.stand_still(place.table)
 
@@ -220,7 +219,7 @@ async def test_an_erased_user_is_not_found_although_the_index_is_behind(place: P
 
 @pytest.mark.usefixtures("little_room")
 @pytest.mark.parametrize("fate", [Fate.HANGS, Fate.IS_THROTTLED, Fate.IS_DENIED, Fate.IS_INVALID, Fate.IS_DROPPED])
-async def test_a_service_that_does_not_answer_costs_what_it_would_have_added(place: Place, fate: Fate) -> None:
+async def test_without_an_answer_of_the_service_only_its_turns_are_missing(place: Place, fate: Fate) -> None:
     await talk(place)
     place.fail(fate)
 
@@ -232,7 +231,7 @@ async def test_a_service_that_does_not_answer_costs_what_it_would_have_added(pla
 
 
 @pytest.mark.usefixtures("little_room", "long_timeout")
-async def test_a_service_that_did_not_answer_is_left_alone_for_a_while(place: Place) -> None:
+async def test_a_service_that_did_not_answer_is_not_asked_for_a_while(place: Place) -> None:
     await talk(place)
     place.fail(Fate.IS_INVALID)
 
@@ -244,10 +243,8 @@ async def test_a_service_that_did_not_answer_is_left_alone_for_a_while(place: Pl
 
 
 @pytest.mark.usefixtures("little_room", "long_timeout")
-async def test_what_was_brought_in_leaves_for_others_and_is_found_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(searchable, "MOST_TRANSIENT", 1)
+async def test_an_evicted_transient_entry_is_found_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_index, "MOST_TRANSIENT", 1)
     await talk(place)
     async with place.process() as memory:
         await memory.conversations.append(Scope("anna", "talk"), NewTurn(Role.USER, VIOLIN))
@@ -260,7 +257,7 @@ async def test_what_was_brought_in_leaves_for_others_and_is_found_again(
 
 
 @pytest.mark.usefixtures("long_timeout")
-async def test_turns_from_before_the_setting_are_entered_when_they_are_read(
+async def test_turns_from_before_the_setting_are_added_to_the_vector_index_when_read(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with place.process(place.settings("none")) as memory:
@@ -287,7 +284,9 @@ async def test_a_topic_is_not_looked_for_in_conversations(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("little_room", "long_timeout")
-async def test_vectors_of_bedrock_are_entered_in_the_background(dynamodb_local_endpoint: str, clock: FakeClock) -> None:
+async def test_vectors_of_bedrock_are_added_to_the_vector_index_in_the_background(
+    dynamodb_local_endpoint: str, clock: FakeClock
+) -> None:
     with bedrock_service() as bedrock:
         async with VectorEndpoint(dynamodb_local_endpoint) as endpoint:
             place = Place(endpoint, new_name(), clock)
@@ -319,6 +318,6 @@ async def test_settings_that_do_not_go_together_are_refused_clearly(settings: Se
 
 
 @pytest.mark.parametrize("name", ["", "ab", "with space", "a" * 256, "index/1"])
-def test_a_name_that_no_index_can_have_is_refused(name: str) -> None:
+def test_an_invalid_index_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="the name of an index"):
         Settings(vector_index=name)

@@ -1,4 +1,4 @@
-"""Recall finds what is known of one user now, and says when it could not see everything."""
+"""Recall finds the memories of one user and reports what it could not read."""
 
 from datetime import timedelta
 
@@ -47,7 +47,7 @@ async def test_only_what_belongs_to_the_owner_is_found(memory: Memory, anna: Sco
     assert texts(await memory.recall.search(anna, "owner")) == ["The owner is 'anna'"]
 
 
-async def test_what_another_process_wrote_is_found_at_once(memory: Memory, other_process: Memory, anna: Scope) -> None:
+async def test_a_write_of_another_process_is_found_at_once(memory: Memory, other_process: Memory, anna: Scope) -> None:
     await memory.facts.learn(anna, Statement("Has a cat"))
     before = texts(await memory.recall.search(anna, "cat dog bird"))
 
@@ -59,7 +59,9 @@ async def test_what_another_process_wrote_is_found_at_once(memory: Memory, other
     assert set(after) == {"Has a cat", "Has a dog", "bird: none"}
 
 
-async def test_what_another_process_forgot_is_not_found(memory: Memory, other_process: Memory, anna: Scope) -> None:
+async def test_a_memory_that_another_process_forgot_is_not_found(
+    memory: Memory, other_process: Memory, anna: Scope
+) -> None:
     fact = (await memory.facts.learn(anna, Statement("Has a cat"))).fact
     assert texts(await memory.recall.search(anna, "cat")) == ["Has a cat"]
 
@@ -68,7 +70,7 @@ async def test_what_another_process_forgot_is_not_found(memory: Memory, other_pr
     assert texts(await memory.recall.search(anna, "cat")) == []
 
 
-async def test_what_is_past_its_time_is_found_and_says_so_and_what_expired_is_not_found(
+async def test_a_past_fact_is_found_and_labelled_and_an_expired_one_is_not_found(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     await memory.facts.learn(anna, Statement("Ana lives in Basel", topic=CITY))
@@ -108,7 +110,9 @@ async def test_an_unknown_topic_of_an_empty_memory_says_so(memory: Memory, anna:
         await memory.recall.search(anna, "Bern", topic="job")
 
 
-async def test_what_an_earlier_release_stored_under_two_topics_is_found_under_both(memory: Memory, anna: Scope) -> None:
+async def test_a_fact_that_an_earlier_release_stored_under_two_topics_is_found_under_both(
+    memory: Memory, anna: Scope
+) -> None:
     for topic in ("likes/tea", "likes/coffee"):
         await memory.table.put(Put(keys.legacy_fact_key(anna, topic), {"text": "yes", "topic": topic}))
 
@@ -117,7 +121,7 @@ async def test_what_an_earlier_release_stored_under_two_topics_is_found_under_bo
     assert [texts(each) for each in found] == [["yes"], ["yes"]]
 
 
-async def test_what_was_true_then_is_found(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+async def test_facts_that_were_true_at_the_time_are_found(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     began = clock()
     await memory.facts.learn(anna, Statement("Ana lives in Bern", topic=CITY))
     clock.advance(DAY)
@@ -134,7 +138,7 @@ async def test_what_was_true_then_is_found(memory: Memory, anna: Scope, clock: F
     assert [(told.text, told.learned_later) for told in before.memories] == [("Ana lives in Bern", True)]
 
 
-async def test_a_repetition_that_came_later_does_not_hide_what_was_true_before(
+async def test_a_later_repetition_does_not_hide_that_a_fact_was_true_before(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     began = clock()
@@ -171,7 +175,7 @@ async def test_history_that_cannot_be_read_makes_an_answer_partial(
     assert now.status is Status.PARTIAL
 
 
-async def test_the_answer_keeps_its_budget_and_tells_how_much_is_left_out(memory: Memory, anna: Scope) -> None:
+async def test_the_reply_keeps_its_budget_and_says_how_much_is_left_out(memory: Memory, anna: Scope) -> None:
     for number in range(40):
         await memory.facts.learn(anna, Statement(f"Cat number {number} is called Mimi", topic=f"cats/{number}"))
 
@@ -182,7 +186,7 @@ async def test_the_answer_keeps_its_budget_and_tells_how_much_is_left_out(memory
     assert found.memories
 
 
-async def test_a_question_that_is_none_is_refused(memory: Memory, anna: Scope) -> None:
+async def test_a_blank_or_oversized_question_is_refused(memory: Memory, anna: Scope) -> None:
     with pytest.raises(InvalidRequestError, match="query must not be blank"):
         await memory.recall.search(anna, " ")
     with pytest.raises(TooLargeError, match="query"):

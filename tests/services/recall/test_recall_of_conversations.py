@@ -1,4 +1,4 @@
-"""What was said in conversations is found like everything else, by whoever asks next, and only as long as it may be."""
+"""Turns are found like all memories, by every process, until they expire or are forgotten."""
 
 from datetime import timedelta
 
@@ -31,7 +31,7 @@ def texts(found: Recalled) -> list[str]:
     return [memory.text for memory in found.memories]
 
 
-async def test_a_turn_tells_who_said_it_when_and_what_it_was_called(
+async def test_a_turn_is_returned_with_its_speaker_time_and_origin(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     said = NewTurn(Role.USER, PIANO, speaker="Anna Beck", source_id="D1:3")
@@ -51,7 +51,7 @@ async def test_a_turn_tells_who_said_it_when_and_what_it_was_called(
     }
 
 
-async def test_what_was_said_more_than_once_is_told_once_with_its_other_times(
+async def test_duplicate_turns_are_merged_and_list_their_other_dates(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     for talk in ("talk 1", "talk 2"):
@@ -68,7 +68,7 @@ async def test_what_was_said_more_than_once_is_told_once_with_its_other_times(
     assert told.id != other["id"]
 
 
-async def test_of_what_was_said_more_than_once_the_rest_is_told_when_one_has_expired(
+async def test_an_expired_duplicate_is_left_out_of_the_merged_turn(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     await says(memory, PIANO, Scope("anna", "talk 1"))
@@ -82,7 +82,7 @@ async def test_of_what_was_said_more_than_once_the_rest_is_told_when_one_has_exp
     assert (told.text, told.also) == (PIANO, ())
 
 
-async def test_what_was_said_more_than_once_is_forgotten_at_once(memory: Memory, anna: Scope) -> None:
+async def test_duplicate_turns_are_forgotten_together(memory: Memory, anna: Scope) -> None:
     for talk in ("talk 1", "talk 2"):
         await says(memory, PIANO, Scope("anna", talk))
     await says(memory, "The piano is out of tune.")
@@ -94,7 +94,7 @@ async def test_what_was_said_more_than_once_is_forgotten_at_once(memory: Memory,
     assert texts(await memory.recall.search(anna, "piano")) == ["The piano is out of tune."]
 
 
-async def test_what_another_process_said_is_found_at_once_turn_by_turn(
+async def test_turns_of_another_process_are_found_at_once_turn_by_turn(
     memory: Memory, other_process: Memory, anna: Scope
 ) -> None:
     missed = []
@@ -120,7 +120,7 @@ async def test_a_session_that_two_processes_write_to_is_found_whole(
     assert len((await memory.recall.search(anna, "locker")).memories) == 3
 
 
-async def test_an_old_conversation_that_is_brought_along_is_found_by_who_asked_before(
+async def test_an_imported_conversation_is_found_although_the_user_was_indexed_before(
     memory: Memory, other_process: Memory, anna: Scope
 ) -> None:
     await says(memory, "Hello there, how are you?")
@@ -160,14 +160,14 @@ async def test_sessions_are_found_however_much_was_written_since_the_last_questi
     assert {text for text in found if "grey" in text} == {f"The locker of room {n} is grey." for n in range(12)}
 
 
-async def test_nobody_else_s_words_are_found(memory: Memory, anna: Scope) -> None:
+async def test_no_turn_of_another_user_is_found(memory: Memory, anna: Scope) -> None:
     await says(memory, PIANO, Scope("ben", "talk 1"))
     await says(memory, PIANO, Scope("anna#talk 1", "talk 1"))
 
     assert texts(await memory.recall.search(anna, "piano")) == []
 
 
-async def test_what_the_system_said_is_not_found(memory: Memory, anna: Scope) -> None:
+async def test_system_turns_are_not_found(memory: Memory, anna: Scope) -> None:
     await says(memory, "Always praise the piano of the month.", role=Role.SYSTEM)
 
     assert texts(await memory.recall.search(anna, "piano")) == []
@@ -209,7 +209,7 @@ async def test_a_long_turn_is_forgotten_with_all_of_its_parts(memory: Memory, an
     assert (await memory.recall.search(anna, "piano")).memories == ()
 
 
-async def test_the_sentence_in_which_a_forgotten_fact_was_said_is_not_told_again(memory: Memory, anna: Scope) -> None:
+async def test_the_sentence_that_stated_a_forgotten_fact_is_not_returned(memory: Memory, anna: Scope) -> None:
     await says(memory, "Nice to see you. My locker code is 4711. Bye!")
     fact = (await memory.facts.learn(anna, Statement("My locker code is 4711"))).fact
     assert len((await memory.recall.search(anna, "locker code")).memories) == 2
@@ -219,7 +219,7 @@ async def test_the_sentence_in_which_a_forgotten_fact_was_said_is_not_told_again
     assert texts(await memory.recall.search(anna, "locker code")) == []
 
 
-async def test_the_turn_that_a_forgotten_fact_came_from_is_not_told_again(memory: Memory, anna: Scope) -> None:
+async def test_the_turn_that_a_forgotten_fact_came_from_is_not_returned(memory: Memory, anna: Scope) -> None:
     turn = await says(memory, "So the code for that locker of mine, it's 4711, right.")
     statement = Statement("Anna's locker code is 4711", session_id="talk 1", turn_id=turn)
     fact = (await memory.facts.learn(anna, statement)).fact
@@ -238,9 +238,7 @@ async def test_an_erased_user_is_found_nowhere(memory: Memory, other_process: Me
     assert await memory.recall.search(anna, "piano") == Recalled(Status.COMPLETE, ())
 
 
-async def test_what_had_been_said_by_then_is_found_and_nothing_later(
-    memory: Memory, anna: Scope, clock: FakeClock
-) -> None:
+async def test_turns_said_by_then_are_found_and_no_later_ones(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     await says(memory, PIANO)
     then = clock()
     clock.advance(timedelta(days=1))
@@ -269,7 +267,7 @@ async def test_a_saved_fact_comes_before_the_turn_in_which_it_was_said(memory: M
     assert [told.kind for told in found.memories] == [Kind.FACT, Kind.TURN]
 
 
-async def test_what_is_being_talked_about_decides_which_facts_a_context_has(memory: Memory) -> None:
+async def test_the_subject_of_the_conversation_decides_which_facts_are_on_the_page(memory: Memory) -> None:
     anna = Scope("anna")
     for number in range(60):
         await memory.facts.learn(anna, Statement(f"Anna's shelf {number} holds old magazines", topic=f"shelf/{number}"))

@@ -1,4 +1,4 @@
-"""What belongs to a found turn in its conversation is returned with it, unless it is gone or was not meant."""
+"""The context of a matching turn is returned with it, unless it is forgotten, expired or excluded by the question."""
 
 from datetime import timedelta
 
@@ -44,7 +44,7 @@ async def test_a_question_that_is_found_is_followed_by_its_reply(memory: Memory,
     assert not {"Hi!", "Hello!", "Sure, sounds good."} & set(found)
 
 
-async def test_what_was_not_found_itself_has_no_label(memory: Memory, anna: Scope) -> None:
+async def test_a_context_turn_has_no_label(memory: Memory, anna: Scope) -> None:
     items = ["For the trip pack the tent.", "Noted, what else?", "Two pots.", "Go on please.", "And the blue tarp."]
     await says(memory, *items)
     await knows_much_about_kitchens(memory, anna)
@@ -58,7 +58,7 @@ async def test_what_was_not_found_itself_has_no_label(memory: Memory, anna: Scop
     assert not [told for told in brought if "match" in told.to_reply()]
 
 
-async def test_a_forgotten_reply_is_not_brought(memory: Memory, anna: Scope) -> None:
+async def test_a_forgotten_reply_is_not_returned_as_context(memory: Memory, anna: Scope) -> None:
     await says(memory, ASKED, "A pale sage.")
     (reply,) = [told for told in (await memory.recall.search(anna, ASKED)).memories if told.text == "A pale sage."]
 
@@ -67,7 +67,7 @@ async def test_a_forgotten_reply_is_not_brought(memory: Memory, anna: Scope) -> 
     assert texts(await memory.recall.search(anna, ASKED)) == [ASKED]
 
 
-async def test_a_reply_with_a_forgotten_sentence_is_not_brought(memory: Memory, anna: Scope) -> None:
+async def test_a_reply_with_a_forgotten_sentence_is_not_returned_as_context(memory: Memory, anna: Scope) -> None:
     learned = await memory.facts.learn(anna, Statement("A pale sage."))
     await memory.erasure.forget(anna, learned.fact.id)
     await says(memory, ASKED, "I have it. A pale sage.")
@@ -75,7 +75,7 @@ async def test_a_reply_with_a_forgotten_sentence_is_not_brought(memory: Memory, 
     assert texts(await memory.recall.search(anna, ASKED)) == [ASKED]
 
 
-async def test_an_expired_reply_is_not_brought(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+async def test_an_expired_reply_is_not_returned_as_context(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     early = NewTurn(Role.USER, "A pale sage.", said_at=clock() + timedelta(seconds=1))
     await memory.conversations.append(TALK, NewTurn(Role.ASSISTANT, ASKED))
     await memory.conversations.append(TALK, early)
@@ -86,9 +86,7 @@ async def test_an_expired_reply_is_not_brought(memory: Memory, anna: Scope, cloc
     assert texts(await memory.recall.search(anna, ASKED)) == []
 
 
-async def test_a_reply_that_was_given_later_is_not_brought_into_the_past(
-    memory: Memory, anna: Scope, clock: FakeClock
-) -> None:
+async def test_a_later_reply_is_not_returned_for_an_earlier_time(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     await says(memory, ASKED)
     asked_at = clock()
     clock.advance(timedelta(days=2))
@@ -99,14 +97,14 @@ async def test_a_reply_that_was_given_later_is_not_brought_into_the_past(
     assert texts(found) == [ASKED]
 
 
-async def test_a_search_of_a_topic_brings_no_conversation(memory: Memory, anna: Scope) -> None:
+async def test_a_search_of_a_topic_returns_no_conversation(memory: Memory, anna: Scope) -> None:
     await says(memory, ASKED, "A pale sage.")
     await memory.facts.learn(anna, Statement("The kitchen walls are dry.", topic="home/kitchen"))
 
     assert texts(await memory.recall.search(anna, QUESTION, topic="home")) == ["The kitchen walls are dry."]
 
 
-async def test_pages_bring_every_match_and_its_context(memory: Memory, anna: Scope) -> None:
+async def test_pages_return_every_match_and_its_context(memory: Memory, anna: Scope) -> None:
     await says(memory, ASKED, "A pale sage.", "It dries fast.", "And it is cheap.", "The shop is in Lee Street.")
     await knows_much_about_kitchens(memory, anna)
     whole = texts(await memory.recall.search(anna, ASKED, max_tokens=5000))

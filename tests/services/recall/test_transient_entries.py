@@ -1,4 +1,4 @@
-"""Guests of an index: turns without a place of their own, which leave again unless they get one."""
+"""Transient entries of an index: turns that are indexed for a while although the index is full."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ from mcp_memory_server.domain.recall.memories import StoredMemory
 from mcp_memory_server.domain.recall.turn_memories import from_turn
 from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.services.conversations.past_turns import FoundTurn, TurnPlace
-from mcp_memory_server.services.recall import user_index as searchable
+from mcp_memory_server.services.recall import user_index as user_index
 from mcp_memory_server.services.recall.user_index import UserIndex, turn_document
 from mcp_memory_server.wiring.embeddings import new_search_index
 
@@ -19,8 +19,8 @@ NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> UserIndex:
-    """An index that takes two guests."""
-    monkeypatch.setattr(searchable, "MOST_TRANSIENT", 2)
+    """An index with room for two transient entries."""
+    monkeypatch.setattr(user_index, "MOST_TRANSIENT", 2)
     return UserIndex(new_search_index())
 
 
@@ -30,47 +30,47 @@ def turn(number: int) -> tuple[TurnPlace, StoredMemory]:
     return TurnPlace("talk", turn_id), from_turn("talk", said, None)
 
 
-def bring_in(index: UserIndex, *numbers: int) -> None:
-    new = index.admit(dict(turn(number) for number in numbers))
-    index.put_in(new, [NO_VECTORS] * len(new), NOW)
+def add_transient(index: UserIndex, *numbers: int) -> None:
+    new = index.admit_transient(dict(turn(number) for number in numbers))
+    index.add(new, [NO_VECTORS] * len(new), NOW)
 
 
-def held(index: UserIndex) -> list[int]:
+def indexed(index: UserIndex) -> list[int]:
     return [number for number in range(1, 10) if turn_document(turn(number)[0]) in index.index]
 
 
-def test_the_guests_that_came_first_leave_first(few: UserIndex) -> None:
-    bring_in(few, 1)
-    bring_in(few, 2, 3)
-    bring_in(few, 4)
+def test_the_oldest_transient_entries_are_evicted_first(few: UserIndex) -> None:
+    add_transient(few, 1)
+    add_transient(few, 2, 3)
+    add_transient(few, 4)
 
-    assert held(few) == [3, 4]
+    assert indexed(few) == [3, 4]
     assert set(few.transient) == set(few.turns)
 
 
-def test_who_is_there_already_is_not_brought_in_again(few: UserIndex) -> None:
-    bring_in(few, 1, 2)
+def test_an_indexed_turn_is_not_admitted_again(few: UserIndex) -> None:
+    add_transient(few, 1, 2)
 
-    assert few.admit(dict([turn(1), turn(2)])) == []
-
-
-def test_a_guest_who_is_named_again_stays_longer_than_one_who_came_later(few: UserIndex) -> None:
-    bring_in(few, 1)
-    bring_in(few, 2)
-    few.admit({turn(1)[0]: None})
-    bring_in(few, 3)
-
-    assert held(few) == [1, 3]
+    assert few.admit_transient(dict([turn(1), turn(2)])) == []
 
 
-def test_a_guest_that_is_read_in_its_session_stays_for_good(few: UserIndex) -> None:
-    bring_in(few, 1)
+def test_a_transient_entry_that_is_named_again_becomes_the_newest(few: UserIndex) -> None:
+    add_transient(few, 1)
+    add_transient(few, 2)
+    few.admit_transient({turn(1)[0]: None})
+    add_transient(few, 3)
+
+    assert indexed(few) == [1, 3]
+
+
+def test_a_transient_entry_that_is_read_in_its_session_stays(few: UserIndex) -> None:
+    add_transient(few, 1)
     place, memory = turn(1)
     was_new = few.is_new(FoundTurn(place, memory, 1))
-    few.put_in([(turn_document(place), memory)], [NO_VECTORS], NOW, for_good=True)
+    few.add([(turn_document(place), memory)], [NO_VECTORS], NOW, permanent=True)
 
-    bring_in(few, 2, 3)
-    bring_in(few, 4)
+    add_transient(few, 2, 3)
+    add_transient(few, 4)
 
     assert (was_new, few.is_new(FoundTurn(place, memory, 1))) == (True, False)
-    assert held(few) == [1, 3, 4]
+    assert indexed(few) == [1, 3, 4]

@@ -1,4 +1,4 @@
-"""What a process writes itself is found without looking at every conversation again."""
+"""A process finds its own writes without reading every session again."""
 
 import subprocess
 import sys
@@ -9,9 +9,8 @@ from mcp_memory_server.domain.recall.turn_memories import from_turn
 from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.schema.user_versions import SessionActivity
 from mcp_memory_server.services.conversations.past_turns import FoundTurn, SessionTurns, TurnPlace
-from mcp_memory_server.services.recall.user_index import POLLED_FOR, UserIndex
+from mcp_memory_server.services.recall.followed_sessions import POLLED_FOR, FollowedSessions
 from mcp_memory_server.services.sessions.local_writes import LocalWrites
-from mcp_memory_server.wiring.embeddings import new_search_index
 
 FORK = """
 import os
@@ -26,12 +25,15 @@ print(own.writer, flush=True)
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
 
 
-def followed(**known: bool) -> UserIndex:
-    """An index that was told of a conversation by this process and of one by another."""
-    searchable = UserIndex(new_search_index(), "here")
-    talks = [SessionActivity("ours", "here", "", is_over=False), SessionActivity("theirs", "there", "", is_over=False)]
-    searchable.follow(talks, NOW, **known)
-    return searchable
+def followed(*, is_settled: bool) -> FollowedSessions:
+    """Sessions with activity of this process in one and of another process in the other."""
+    sessions = FollowedSessions("here")
+    activities = [
+        SessionActivity("ours", "here", "", is_over=False),
+        SessionActivity("theirs", "there", "", is_over=False),
+    ]
+    sessions.record_activity(activities, NOW, is_settled=is_settled)
+    return sessions
 
 
 def read(session_id: str, at: datetime = NOW) -> SessionTurns:
@@ -40,50 +42,50 @@ def read(session_id: str, at: datetime = NOW) -> SessionTurns:
     return SessionTurns((found,), 0, frozenset([turn.id]))
 
 
-def test_only_what_others_may_write_to_is_looked_at_again() -> None:
-    searchable = followed(is_settled=True)
+def test_only_sessions_that_others_may_write_to_are_read_again() -> None:
+    sessions = followed(is_settled=True)
     for session_id in ("ours", "theirs"):
-        searchable.has_read(session_id, read(session_id), NOW)
+        sessions.record_read(session_id, read(session_id), NOW)
 
-    assert searchable.to_read(NOW) == ["theirs"]
-
-
-def test_a_conversation_of_which_not_all_writers_may_be_known_is_looked_at_again() -> None:
-    searchable = followed(is_settled=False)
-    searchable.has_read("ours", read("ours"), NOW)
-
-    assert searchable.to_read(NOW) == ["ours", "theirs"]
-    assert searchable.to_read(NOW + POLLED_FOR) == ["theirs"]
+    assert sessions.to_read(NOW) == ["theirs"]
 
 
-def test_after_announcements_were_lost_anybody_may_write_anywhere() -> None:
-    searchable = followed(is_settled=True)
-    searchable.doubt_activity()
-    searchable.has_read("ours", read("ours"), NOW)
+def test_a_session_with_possibly_unknown_writers_is_read_again() -> None:
+    sessions = followed(is_settled=False)
+    sessions.record_read("ours", read("ours"), NOW)
 
-    assert searchable.to_read(NOW) == ["ours", "theirs"]
+    assert sessions.to_read(NOW) == ["ours", "theirs"]
+    assert sessions.to_read(NOW + POLLED_FOR) == ["theirs"]
 
 
-def test_what_is_written_here_is_read_from_its_first_turn_on() -> None:
-    searchable = followed(is_settled=True)
-    searchable.has_read("ours", read("ours"), NOW)
+def test_after_published_activity_was_lost_every_session_is_read_again() -> None:
+    sessions = followed(is_settled=True)
+    sessions.distrust_activity()
+    sessions.record_read("ours", read("ours"), NOW)
+
+    assert sessions.to_read(NOW) == ["ours", "theirs"]
+
+
+def test_own_writes_are_read_from_the_first_new_turn_on() -> None:
+    sessions = followed(is_settled=True)
+    sessions.record_read("ours", read("ours"), NOW)
     early = first_ulid_of(datetime(2026, 3, 1, tzinfo=UTC))
-    searchable.expect({"ours": early}, is_settled=True)
+    sessions.record_own_writes({"ours": early}, is_settled=True)
 
-    assert searchable.to_read(NOW) == ["ours", "theirs"]
-    assert searchable.sessions["ours"].start() == early
-    searchable.has_read("ours", read("ours"), NOW)
-    assert searchable.to_read(NOW) == ["theirs"]
+    assert sessions.to_read(NOW) == ["ours", "theirs"]
+    assert sessions.cursor("ours").start() == early
+    sessions.record_read("ours", read("ours"), NOW)
+    assert sessions.to_read(NOW) == ["theirs"]
 
 
-def test_what_somebody_else_wrote_meanwhile_is_read_too_although_he_is_done() -> None:
-    searchable = followed(is_settled=True)
-    searchable.has_read("ours", read("ours"), NOW)
+def test_turns_that_another_process_wrote_meanwhile_are_read_although_it_is_done() -> None:
+    sessions = followed(is_settled=True)
+    sessions.record_read("ours", read("ours"), NOW)
     visit = [SessionActivity("ours", "there", "", is_over=False), SessionActivity("ours", "there", "", is_over=True)]
-    searchable.follow(visit, NOW, is_settled=True)
-    searchable.expect({"ours": first_ulid_of(NOW + timedelta(minutes=1))}, is_settled=True)
+    sessions.record_activity(visit, NOW, is_settled=True)
+    sessions.record_own_writes({"ours": first_ulid_of(NOW + timedelta(minutes=1))}, is_settled=True)
 
-    assert searchable.sessions["ours"].start() < first_ulid_of(NOW)
+    assert sessions.cursor("ours").start() < first_ulid_of(NOW)
 
 
 def test_a_process_that_was_forked_has_a_name_of_its_own() -> None:

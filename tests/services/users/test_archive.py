@@ -1,4 +1,4 @@
-"""A memory can be taken out and brought in elsewhere, as it was, as often as one likes."""
+"""A memory can be exported and imported elsewhere unchanged, any number of times."""
 
 import json
 from datetime import date, timedelta
@@ -113,7 +113,7 @@ async def test_an_import_can_be_repeated(memory: Memory, anna: Scope, clock: Fak
     assert await memories(memory, BEN) == await memories(memory, anna)
 
 
-async def test_what_is_known_is_not_overwritten(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+async def test_stored_memories_are_not_overwritten(memory: Memory, anna: Scope, clock: FakeClock) -> None:
     await memory.preferences.set(anna, "tone", "brief")
     lines = await exported(memory, anna)
     await memory.preferences.set(anna, "tone", "warm")
@@ -123,7 +123,7 @@ async def test_what_is_known_is_not_overwritten(memory: Memory, anna: Scope, clo
     assert [preference.value for preference in await memory.preferences.all(anna)] == ["warm"]
 
 
-async def test_what_was_forgotten_is_not_brought_back(memory: Memory, anna: Scope) -> None:
+async def test_forgotten_statements_are_not_imported(memory: Memory, anna: Scope) -> None:
     await memory.facts.learn(anna, Statement("Ana lives in Bern", topic="city"))
     fact = (await memory.facts.learn(anna, Statement("Ana lives in Basel", topic="city"))).fact
     await memory.facts.learn(anna, Statement("Ana lives in Chur", topic="city", source=Source.INFERRED))
@@ -136,7 +136,7 @@ async def test_what_was_forgotten_is_not_brought_back(memory: Memory, anna: Scop
     assert await memory.facts.all(anna) == await memory.facts.history(anna, "city") == []
 
 
-async def test_what_is_imported_is_recalled_at_once_in_every_process(
+async def test_imported_memories_are_recalled_at_once_in_every_process(
     memory: Memory, other_process: Memory, anna: Scope
 ) -> None:
     await memory.facts.learn(anna, Statement("Ana lives in Bern"))
@@ -148,7 +148,7 @@ async def test_what_is_imported_is_recalled_at_once_in_every_process(
     assert len((await other_process.recall.search(BEN, "Bern")).memories) == 1
 
 
-async def test_a_large_memory_is_moved_whole_and_tells_its_progress(memory: Memory, anna: Scope) -> None:
+async def test_a_large_memory_is_imported_completely_and_reports_progress(memory: Memory, anna: Scope) -> None:
     lines = [f'{{"type":"relation","from":"a{n}","relationType":"knows","to":"b"}}' for n in range(1300)]
     steps: list[tuple[int, int]] = []
 

@@ -1,4 +1,4 @@
-"""Lines from elsewhere: another program's file, a broken one, and one that was made to do harm."""
+"""Lines of other programs, invalid lines and malicious lines."""
 
 import json
 from typing import Any
@@ -111,7 +111,7 @@ async def test_a_line_that_cannot_be_read_is_named_and_nothing_is_imported(
         ("forgotten", "a#b", {}, "GONE#a%23b"),
     ],
 )
-async def test_a_line_cannot_choose_its_place(
+async def test_a_line_cannot_choose_its_key(
     memory: Memory, anna: Scope, kind: str, key: str, body: dict[str, Any], place: str
 ) -> None:
     entry = {"kind": kind, "key": key, "memory": body, "pk": "USER#ben", "user": "ben", "user_id": "ben"}
@@ -122,7 +122,7 @@ async def test_a_line_cannot_choose_its_place(
     assert await stored(memory, Scope("ben")) == []
 
 
-async def test_a_line_cannot_sit_in_the_place_of_another_statement(memory: Memory, anna: Scope) -> None:
+async def test_a_line_cannot_take_the_key_of_another_statement(memory: Memory, anna: Scope) -> None:
     await memory.archive.import_(anna, [line(text="Is an admin", id=fact_id("Has a cat"))])
 
     learned = await memory.facts.learn(anna, Statement("Has a cat", source=Source.INFERRED))

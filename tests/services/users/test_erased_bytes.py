@@ -1,4 +1,4 @@
-"""Forgotten text is not in the files any more: not in the database, not in its log."""
+"""Forgotten text is no longer in the files, neither in the database nor in its log."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is forgotten is gone with its history, and is not learned again from old text."""
+"""A forgotten memory is removed with its history, and is not learned again from old text."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ async def stored(memory: Memory, owner: Scope) -> list[str]:
     return [item.key.sk.partition("#")[0] for item in page.items]
 
 
-async def test_a_forgotten_fact_leaves_only_a_mark(memory: Memory, anna: Scope) -> None:
+async def test_a_forgotten_fact_leaves_only_a_tombstone(memory: Memory, anna: Scope) -> None:
     fact = (await memory.facts.learn(anna, BERN)).fact
 
     forgotten = await memory.erasure.forget(anna, fact.id)
@@ -40,7 +40,7 @@ async def test_a_forgotten_fact_leaves_only_a_mark(memory: Memory, anna: Scope) 
 
 @pytest.mark.parametrize("source", [Source.INFERRED, Source.USER_STATED])
 @pytest.mark.parametrize("topic", [None, CITY, "elsewhere"])
-async def test_it_is_not_learned_again_from_text(
+async def test_a_forgotten_statement_is_not_learned_again_from_text(
     memory: Memory, anna: Scope, source: Source, topic: str | None
 ) -> None:
     fact = (await memory.facts.learn(anna, BERN)).fact
@@ -52,7 +52,7 @@ async def test_it_is_not_learned_again_from_text(
     assert await memory.facts.all(anna) == []
 
 
-async def test_it_is_learned_again_when_the_user_confirms_it(memory: Memory, anna: Scope) -> None:
+async def test_a_forgotten_statement_is_learned_again_when_the_user_confirms_it(memory: Memory, anna: Scope) -> None:
     fact = (await memory.facts.learn(anna, BERN)).fact
     await memory.erasure.forget(anna, fact.id)
 
@@ -73,7 +73,7 @@ async def test_old_text_is_refused_even_if_it_was_a_confirmation(memory: Memory,
         await memory.facts.learn(anna, Statement(BERN.text, source=Source.CONFIRMED, said_at=said_at))
 
 
-async def test_forgetting_a_topic_takes_its_history_and_its_candidates_along(memory: Memory, anna: Scope) -> None:
+async def test_forgetting_a_fact_removes_its_history_and_its_candidates(memory: Memory, anna: Scope) -> None:
     for number in range(12):
         await memory.facts.learn(anna, Statement(f"Ana lives in Town{number}", topic=CITY))
     await memory.facts.learn(anna, Statement("Ana lives in Chur", topic=CITY, source=Source.INFERRED))
@@ -89,7 +89,7 @@ async def test_forgetting_a_topic_takes_its_history_and_its_candidates_along(mem
         await memory.facts.learn(anna, Statement("Ana lives in Town3", topic=CITY))
 
 
-async def test_a_candidate_is_forgotten_without_what_stands_against_it(memory: Memory, anna: Scope) -> None:
+async def test_a_candidate_is_forgotten_without_the_fact_against_it(memory: Memory, anna: Scope) -> None:
     await memory.facts.learn(anna, BERN)
     guess = await memory.facts.learn(anna, Statement(BASEL.text, topic=CITY, source=Source.INFERRED))
 
@@ -107,7 +107,7 @@ async def test_an_earlier_version_is_forgotten_by_its_id(memory: Memory, anna: S
     assert [fact.text for fact in await memory.facts.history(anna, CITY)] == ["Ana lives in Basel"]
 
 
-async def test_a_statement_is_forgotten_with_all_its_repetitions(memory: Memory, anna: Scope) -> None:
+async def test_a_statement_is_forgotten_with_all_its_duplicates(memory: Memory, anna: Scope) -> None:
     await memory.table.put(Put(keys.legacy_fact_key(anna, CITY), {"text": "Ana lives in Bern", "topic": CITY}))
     fact = (await memory.facts.learn(anna, Statement("Ana lives in Bern"))).fact
 
@@ -117,7 +117,7 @@ async def test_a_statement_is_forgotten_with_all_its_repetitions(memory: Memory,
     assert await memory.facts.all(anna) == []
 
 
-async def test_forgetting_tells_what_was_removed_and_how_many_earlier_versions(memory: Memory, anna: Scope) -> None:
+async def test_forgetting_returns_what_was_removed_and_how_many_earlier_versions(memory: Memory, anna: Scope) -> None:
     for text in ("Ana lives in Bern", "Ana lives in Basel", "Ana lives in Chur"):
         fact = (await memory.facts.learn(anna, Statement(text, topic=CITY))).fact
 
@@ -127,7 +127,7 @@ async def test_forgetting_tells_what_was_removed_and_how_many_earlier_versions(m
     assert await memory.facts.all(anna, past=True) == []
 
 
-async def test_other_facts_of_the_topic_are_not_forgotten_along(memory: Memory, anna: Scope) -> None:
+async def test_other_facts_of_the_topic_are_not_forgotten(memory: Memory, anna: Scope) -> None:
     nuts = (await memory.facts.learn(anna, Statement("Is allergic to nuts", topic="health/allergies"))).fact
     await memory.facts.learn(anna, Statement("Is allergic to milk", topic="health/allergies"))
 
@@ -136,7 +136,7 @@ async def test_other_facts_of_the_topic_are_not_forgotten_along(memory: Memory, 
     assert [fact.text for fact in await memory.facts.all(anna)] == ["Is allergic to milk"]
 
 
-async def test_what_a_fact_without_a_topic_took_the_place_of_goes_with_it(memory: Memory, anna: Scope) -> None:
+async def test_a_fact_without_a_topic_is_forgotten_with_the_facts_it_superseded(memory: Memory, anna: Scope) -> None:
     cat = (await memory.facts.learn(anna, Statement("Has a cat"))).fact
     dog = (await memory.facts.learn(anna, Statement("Has a dog"), replaces=cat.id)).fact
 
@@ -167,7 +167,7 @@ async def test_a_note_is_forgotten(memory: Memory, anna: Scope) -> None:
     assert [kept.text for kept in await memory.notes.all(anna)] == ["too short"]
 
 
-async def test_what_is_not_there_cannot_be_forgotten(memory: Memory, anna: Scope) -> None:
+async def test_an_unknown_memory_cannot_be_forgotten(memory: Memory, anna: Scope) -> None:
     fact = (await memory.facts.learn(anna, BERN)).fact
 
     for owner, memory_id in ((anna, "nonsense"), (Scope("ben"), fact.id)):
@@ -176,14 +176,14 @@ async def test_what_is_not_there_cannot_be_forgotten(memory: Memory, anna: Scope
     assert len(await memory.facts.all(anna)) == 1
 
 
-async def test_an_unreadable_row_does_not_stand_in_the_way(memory: Memory, anna: Scope) -> None:
+async def test_an_unreadable_item_does_not_block_forgetting(memory: Memory, anna: Scope) -> None:
     await memory.table.put(Put(Key("USER#anna", "PAST#pets#2025"), {"damaged": True}))
     fact = (await memory.facts.learn(anna, BERN)).fact
 
     assert (await memory.erasure.forget(anna, fact.id)).removed == 1
 
 
-async def test_what_another_process_corrects_meanwhile_is_kept_and_the_old_is_forgotten_as_history(
+async def test_a_correction_by_another_process_is_kept_and_the_old_fact_is_forgotten_as_history(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     fact = (await memory.facts.learn(anna, BERN)).fact
@@ -198,7 +198,7 @@ async def test_what_another_process_corrects_meanwhile_is_kept_and_the_old_is_fo
         await memory.facts.learn(anna, BERN)
 
 
-async def test_what_another_process_moved_meanwhile_is_forgotten_too(
+async def test_a_fact_that_another_process_moved_meanwhile_is_forgotten_too(
     memory: Memory, anna: Scope, clock: FakeClock
 ) -> None:
     fact = (await memory.facts.learn(anna, Statement("Has a cat"))).fact
@@ -237,7 +237,7 @@ async def test_a_forgotten_user_starts_anew(memory: Memory, anna: Scope) -> None
     assert (await memory.facts.learn(anna, BERN)).outcome is Outcome.LEARNED
 
 
-async def test_forgetting_a_user_of_many_memories_tells_its_progress(memory: Memory, anna: Scope) -> None:
+async def test_forgetting_a_user_with_many_memories_reports_progress(memory: Memory, anna: Scope) -> None:
     lines = [f'{{"type":"entity","name":"n{number}","entityType":"t","observations":["o"]}}' for number in range(1200)]
     await memory.archive.import_(anna, lines)
     steps: list[int] = []

@@ -1,8 +1,8 @@
-"""Decide by form and meaning whether a short fact updates an earlier one under the same topic.
+"""Decide by wording whether a short fact updates an earlier one under the same topic.
 
-An update gives another value to what has one value at a time: an employer, a deadline, a weight. An addition stands
-beside the earlier fact: a second allergy, another pet. In doubt it is an addition, because an update hides the earlier
-fact and an addition hides nothing. These are rules of form; what nobody says in so many words is not found.
+An update gives a new value to something that has one value at a time: an employer, a deadline, a weight. An addition is
+true beside the earlier fact: a second allergy, another pet. In doubt it is an addition, because an update hides the
+earlier fact and an addition hides nothing. The rules look at the wording only; what is merely implied is not found.
 """
 
 from mcp_memory_server.domain.facts.supersession import changes, fragments, roles, unspaced, values
@@ -29,18 +29,18 @@ SINGLE_VALUED = frozenset(
     )
     for name in names.split("|")
 )
-"""The last parts of topics under which one thing has one value at a time. They are never enough by themselves."""
+"""Last parts of topics under which a thing has one value at a time. A topic alone is never enough for an update."""
 
 _NEVER_AN_UPDATE = frozenset({Tag.ALSO, Tag.PLANNED})
 _NEVER_UPDATED = frozenset({Tag.PAST, Tag.PLANNED})
 _NOT_ONLY_PAST = frozenset(
     {Tag.NO_LONGER, Tag.STOPPED, Tag.SOLD, Tag.CANCELLED, Tag.CHANGED, Tag.REPLACED, Tag.MOVED, Tag.DUE}
 )
-"""What may be told in the past tense and yet says how things are now."""
+"""Tags that say how things are now although they occur with the past tense."""
 
 
 def is_update(new: str, old: str, topic: str | None) -> bool:
-    """Tell whether the new statement takes the place of the old one, both being under this topic."""
+    """Check whether the new statement supersedes the old one, both being under this topic."""
     is_single = is_single_valued(topic)
     if unspaced.is_unspaced(new) or unspaced.is_unspaced(old):
         return unspaced.is_update(new, old, is_single=is_single)
@@ -62,7 +62,7 @@ def is_update(new: str, old: str, topic: str | None) -> bool:
 
 
 def is_single_valued(topic: str | None) -> bool:
-    """Tell whether the last part of the topic names what has one value at a time."""
+    """Check whether the last part of the topic names something that has one value at a time."""
     if topic is None:
         return False
     leaf = _leaf(topic)

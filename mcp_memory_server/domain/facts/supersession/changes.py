@@ -1,4 +1,4 @@
-"""Statements that say of an earlier one that it is over: no longer, stopped, instead of, from one to another."""
+"""Recognise statements that end an earlier one: no longer, stopped, instead of, from one to another."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,44 +21,44 @@ from mcp_memory_server.domain.facts.supersession.tags import Tag, word_set
 _HABITS_WITHOUT_OBJECT = ("smok", "rauch", "fum")
 _ENDINGS = frozenset({Tag.NO_LONGER, Tag.STOPPED, Tag.SOLD, Tag.CANCELLED})
 _AUXILIARIES = frozenset({Tag.IS, Tag.HAS})
-_SAID = CONTENT | (STATES - _AUXILIARIES) | {Tag.PLANNED}
+_STATED = CONTENT | (STATES - _AUXILIARIES) | {Tag.PLANNED}
 _POSSESSION = frozenset({Tag.HAS, Tag.DRIVES, Tag.HOLDS, Tag.MANY, Tag.IS})
 
 
 def says_it_ended(new: Reading, old: Reading) -> bool:
-    """Tell whether the new statement says that the old one is no longer so."""
+    """Check whether the new statement says that the old one is no longer true."""
     if not new.tags & _ENDINGS or not _is_related(new, old) or _is_at_other_times(new, old):
         return False
     return any(_covers(ended, new, old) for ended in _ended(new, old))
 
 
 def says_it_was_replaced(new: Reading, old: Reading) -> bool:
-    """Tell whether the new statement puts something in the place of what the old one says."""
+    """Check whether the new statement replaces what the old one says by something else."""
     if not _is_related(new, old) or _is_narrower_in_time(new, old):
         return False
     return any(_covers(replaced, new, old) for replaced in _replaced(new))
 
 
 def says_the_opposite(new: Reading, old: Reading) -> bool:
-    """Tell whether one denies exactly what the other says."""
+    """Check whether one denies exactly what the other says."""
     if _is_denied(new) == _is_denied(old) or not same_subject(new, old) or _is_at_other_times(new, old):
         return False
-    one, other = _plain(new), _plain(old)
+    one, other = _core(new), _core(old)
     return bool(one) and _all_in(one, other) and _all_in(other, one)
 
 
 def says_it_was_cancelled(new: Reading, old: Reading) -> bool:
-    """Tell whether what the old statement gives a date for has been called off."""
+    """Check whether the new statement cancels the event for which the old one gives a date."""
     if Tag.CANCELLED not in new.tags or not new.subject or not same_subject(new, old):
         return False
     return bool(old.tags & {Tag.TIME, Tag.NUMBER}) and bool(old.tags & {Tag.IS, Tag.DUE, Tag.HAPPENS})
 
 
 def prefers_the_other_way_round(new: Reading, old: Reading) -> bool:
-    """Tell whether the same things are preferred in another order."""
+    """Check whether both order the same preferences differently."""
     if Tag.PREFERS not in new.tags & old.tags or not same_subject(new, old):
         return False
-    one, other = _plain(new), _plain(old)
+    one, other = _core(new), _core(old)
     texts, old_texts = [piece.text for piece in one], [piece.text for piece in other]
     return texts != old_texts and sorted(texts) == sorted(old_texts)
 
@@ -72,11 +72,11 @@ def _ended(new: Reading, old: Reading) -> Iterator[list[Piece]]:
             continue
         if Tag.SOLD in tags and not old.tags & _POSSESSION:
             continue
-        yield _said(_before_circumstance(clause))
+        yield _content_of(_before_circumstance(clause))
 
 
 def _is_stop_without_activity(clause: Sequence[Piece]) -> bool:
-    """Tell apart "stopped at Siemens" and "stopped smoking"."""
+    """Check whether this is "stopped at Siemens", not "stopped smoking"."""
     for piece, following in zip(clause, [*clause[1:], None], strict=True):
         if piece.tag is Tag.STOPPED and piece.text == "stopped":
             return following is None or not following.text.endswith("ing")
@@ -87,13 +87,13 @@ def _replaced(new: Reading) -> Iterator[list[Piece]]:
     rest = new.rest
     for place, piece in enumerate(rest):
         if piece.tag is Tag.INSTEAD_OF:
-            yield _said(_before_circumstance(rest[place + 1 :]))
+            yield _content_of(_before_circumstance(rest[place + 1 :]))
         elif piece.tag is Tag.REPLACED:
-            yield _said(_until(rest[place + 1 :], {Tag.BY, Tag.TO}))
+            yield _content_of(_until(rest[place + 1 :], {Tag.BY, Tag.TO}))
         elif piece.tag is Tag.FROM and new.tags & {Tag.CHANGED, Tag.MOVED}:
             source = _until(rest[place + 1 :], {Tag.TO})
             if len(source) < len(rest) - place - 1:
-                yield _said(source)
+                yield _content_of(source)
 
 
 def _until(pieces: Sequence[Piece], tags: set[Tag]) -> Sequence[Piece]:
@@ -102,7 +102,7 @@ def _until(pieces: Sequence[Piece], tags: set[Tag]) -> Sequence[Piece]:
 
 
 def _before_circumstance(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Leave out "since the operation", "in May"."""
+    """Return the pieces before a circumstance such as "since the operation" or "in May"."""
     kept: list[Piece] = []
     for place, piece in enumerate(pieces):
         following = pieces[place + 1] if place + 1 < len(pieces) else None
@@ -114,12 +114,12 @@ def _before_circumstance(pieces: Sequence[Piece]) -> Sequence[Piece]:
     return kept
 
 
-def _said(pieces: Iterable[Piece]) -> list[Piece]:
-    return [piece for piece in pieces if piece.tag in _SAID]
+def _content_of(pieces: Iterable[Piece]) -> list[Piece]:
+    return [piece for piece in pieces if piece.tag in _STATED]
 
 
 def _covers(ended: list[Piece], new: Reading, old: Reading) -> bool:
-    """Tell whether the old statement says what ended, and besides it only circumstances."""
+    """Check whether the old statement says what ended, and apart from it only circumstances."""
     named = [piece for piece in ended if piece.tag is not Tag.WORKS] or ended
     if not any(piece.tag in CONTENT or _is_habit(piece) for piece in named) or not _all_in(named, old.rest):
         return False
@@ -129,7 +129,7 @@ def _covers(ended: list[Piece], new: Reading, old: Reading) -> bool:
 
 
 def _beside(old: Reading, named: Sequence[Piece], ended: Sequence[Piece], new: Reading) -> Sequence[Piece]:
-    """Return where words may stand that did not end: not in the role that ended with the job, nor before a tool."""
+    """Return where words may be that did not end: not in the role that ended with the job, nor before a tool."""
     verb = old.verb
     place = next((place for place, piece in enumerate(old.rest) if piece.tag in LINKS), None)
     if verb is None or place is None or not _has(named, old.rest[-1 if old.rest[-1].tag is not Tag.STOP else -2]):
@@ -179,15 +179,15 @@ def _is_denied(reading: Reading) -> bool:
     return (negations - doubled) % 2 == 1
 
 
-def _plain(reading: Reading) -> list[Piece]:
-    return [piece for piece in _before_circumstance(reading.rest) if piece.tag in _SAID and not _is_attitude(piece)]
+def _core(reading: Reading) -> list[Piece]:
+    return [piece for piece in _before_circumstance(reading.rest) if piece.tag in _STATED and not _is_attitude(piece)]
 
 
 def _is_attitude(piece: Piece) -> bool:
-    return piece.tag is Tag.DISLIKES or piece.text in _LIKING
+    return piece.tag is Tag.DISLIKES or piece.text in _LIKES
 
 
-_LIKING = word_set("likes like loves love enjoys adores mag liebt gusta gustan encanta encantan ama aime adore")
+_LIKES = word_set("likes like loves love enjoys adores mag liebt gusta gustan encanta encantan ama aime adore")
 
 
 def _all_in(some: Iterable[Piece], others: Sequence[Piece]) -> bool:

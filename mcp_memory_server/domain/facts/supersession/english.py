@@ -1,4 +1,4 @@
-"""English words and phrases that show what a statement is about."""
+"""English words and phrases, tagged with their role in a statement."""
 
 from mcp_memory_server.domain.facts.supersession.tags import HE, SELF, SHE, THEY, Language, Tag
 

@@ -1,4 +1,4 @@
-"""Read a short statement: which words it has, what they do, and what it is about."""
+"""Parse a short statement: tag its words and phrases, and find its subject, verb and owner."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from mcp_memory_server.domain.facts.supersession.tags import (
 
 LANGUAGES = (ENGLISH, GERMAN, SPANISH, FRENCH)
 MOST_WORDS = 80
-"""A longer text is no short fact: nothing is decided about it."""
+"""A longer text is not parsed, because it is no short fact."""
 
 STATES = frozenset({Tag.IS, Tag.HAS, Tag.HOLDS, Tag.PREFERS, Tag.AMOUNTS, Tag.LIVES, Tag.WORKS, Tag.CALLED, Tag.REPORTS,
                     Tag.DRIVES, Tag.DUE, Tag.HAPPENS, Tag.MANY, Tag.DISLIKES})  # fmt: skip
@@ -40,35 +40,35 @@ _BREAKS = frozenset({Tag.STOP, Tag.COMMA, Tag.AND})
 _TOKEN = re.compile(r"[\w+](?:[\w+.@/'’:,-]*[\w+])?|[.;:!?,()\u2013\u2014]")  # noqa: RUF001 - both apostrophes are typed
 _ELISION = re.compile(r"(l|d|n|s|j|c|m|t|qu|jusqu)'(?=\w\w)", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_SIGNS = {",": Tag.COMMA, "(": Tag.COMMA, ")": Tag.COMMA, ":": Tag.COLON, "'s": Tag.POSSESSIVE}
+_PUNCTUATION_TAGS = {",": Tag.COMMA, "(": Tag.COMMA, ")": Tag.COMMA, ":": Tag.COLON, "'s": Tag.POSSESSIVE}
 _GERMAN_FAVOURITE = "lieblings"
 _ABBREVIATED = word_set("dr mr mrs ms prof st nr no sr sra jr mme")
 
 
 class Piece(NamedTuple):
-    """A word or a phrase of a statement."""
+    """A tagged word or phrase of a statement."""
 
     tag: Tag
     text: str
-    """In small letters. The same for names of the same noun."""
+    """In lower case. Synonyms of a noun have the same text."""
     is_name: bool = False
-    """It begins with a capital or holds a digit."""
+    """Whether it begins with a capital or holds a digit."""
 
 
 class Reading(NamedTuple):
-    """A statement, read."""
+    """A parsed statement."""
 
     language: int
     pieces: tuple[Piece, ...]
     tags: frozenset[Tag]
     owner: str | None
-    """Whom the subject is or belongs to, when a pronoun says so."""
+    """The person that the subject is or belongs to, if a pronoun names one."""
     subject: frozenset[str]
-    """What it is about, without articles and owners: empty when it is about the owner."""
+    """The subject without articles and owners: empty if the statement is about the owner."""
     subject_links: tuple[str, ...]
     subject_tags: frozenset[Tag]
     rest: tuple[Piece, ...]
-    """What is said of the subject, from the verb on, with what stood before the subject."""
+    """The rest of the statement: from the verb on, followed by what comes before the subject."""
     verb: Piece | None
     """The first verb."""
 
@@ -113,7 +113,7 @@ _KNOWN = _languages_of_words()
 
 @lru_cache(maxsize=2048)
 def read(text: str) -> Reading | None:
-    """Return the statement, read, or None where it is empty or too long to be one."""
+    """Return the parsed statement; None if the text is empty or too long."""
     words = _words(text)
     if not words or len(words) > MOST_WORDS:
         return None
@@ -138,7 +138,7 @@ def _words(text: str) -> list[str]:
 
 
 def _without_apostrophe(word: str) -> Iterator[str]:
-    """Split "Ana's" and "l'école", and leave "don't" whole."""
+    """Yield the parts of "Ana's" and "l'école", and "don't" as a whole."""
     if elided := _ELISION.match(word):
         yield elided[1]
         word = word[elided.end() :]
@@ -184,7 +184,7 @@ def _longest(entries: Iterable[_Entry], small: Sequence[str], place: int) -> _En
 
 def _unknown(small: str, word: str) -> Piece:
     if small == "'s" or (len(word) == 1 and not word.isalnum()):
-        return Piece(_SIGNS.get(small, Tag.STOP), small)
+        return Piece(_PUNCTUATION_TAGS.get(small, Tag.STOP), small)
     if _YEAR.fullmatch(small):
         return Piece(Tag.YEAR, small, is_name=True)
     if small[0].isdigit():
@@ -234,7 +234,7 @@ def _after_circumstance(pieces: Sequence[Piece]) -> int:
 
 
 def _subject_after_verb(rest: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Find the subject of "Seit Mai wohnt sie in Bonn"."""
+    """Return the subject of "Seit Mai wohnt sie in Bonn", and the rest."""
     for place, piece in enumerate(rest):
         if piece.tag is Tag.OWNER:
             return (piece,), rest[:place] + rest[place + 1 :]
@@ -244,7 +244,7 @@ def _subject_after_verb(rest: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], tup
 
 
 def _guessed_subject_end(pieces: Sequence[Piece]) -> int:
-    """Where no verb is known, take the leading name, pronoun or noun for the subject."""
+    """Return the end of the subject of a statement without a known verb: after the leading name, pronoun or noun."""
     place = 0
     while place < len(pieces) and pieces[place].tag in {Tag.ARTICLE, Tag.OWNER, Tag.POSSESSIVE, Tag.NEW}:
         place += 1
@@ -254,12 +254,12 @@ def _guessed_subject_end(pieces: Sequence[Piece]) -> int:
 
 
 def same_owner(one: str | None, other: str | None) -> bool:
-    """Tell whether two owners can be the same person."""
+    """Check whether two owners can be the same person."""
     return one == other or None in (one, other) or ANYONE in (one, other) or SELF in (one, other)
 
 
 def same_subject(new: Reading, old: Reading, *, is_personal: bool = False) -> bool:
-    """Tell whether both are about the same. Under a personal topic "she" can be the one who was named."""
+    """Check whether both have the same subject. Under a personal topic, "she" can be the person who was named."""
     if not same_owner(new.owner, old.owner):
         return False
     if new.subject == old.subject:
@@ -270,7 +270,7 @@ def same_subject(new: Reading, old: Reading, *, is_personal: bool = False) -> bo
 
 
 def says_two_things(reading: Reading) -> bool:
-    """Tell whether there are two statements in it, of which only one could be updated."""
+    """Check whether the text makes two statements, of which only one could be updated."""
     pieces = reading.pieces
     for place, piece in enumerate(pieces):
         following = [other.tag for other in pieces[place + 1 :]]
@@ -284,7 +284,7 @@ def says_two_things(reading: Reading) -> bool:
 
 
 def may_be_several(reading: Reading) -> bool:
-    """Tell whether the subject is one of several who are not told apart by a name: a son, the younger sister."""
+    """Check whether there may be several of the subject and no name identifies it: a son, the younger sister."""
     return Tag.RELATIVE in reading.subject_tags and Tag.WORD not in reading.subject_tags
 
 
@@ -293,7 +293,7 @@ def _refers_to(new: Reading, old: Reading) -> bool:
 
 
 def is_alike(one: Piece, other: Piece) -> bool:
-    """Tell whether two words are the same but for an ending: smokes, smoking. Names have no endings."""
+    """Check whether two words are the same but for an ending: smokes, smoking. Names have no endings."""
     a, b = one.text, other.text
     if a == b:
         return True

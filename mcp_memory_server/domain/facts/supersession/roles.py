@@ -1,4 +1,4 @@
-"""What a person has one of at a time: a home, a job, a partner, a name, an age, a car to drive."""
+"""Recognise a new value of what a person has once: a home, a job, a partner, a name, an age, a car."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -35,21 +35,21 @@ _COUNTRIES = word_set(
 
 
 class Value(NamedTuple):
-    """What a statement gives for one of these."""
+    """The value that a statement gives: a home, an employer, a name."""
 
     words: frozenset[str]
     is_name: bool
     has_article: bool
 
     def differs(self, other: "Value") -> bool:
-        """Tell whether neither is only a more exact way of saying the other."""
+        """Check whether the values differ and neither is only a more precise form of the other."""
         if not self.words or not other.words or self.words <= other.words or other.words <= self.words:
             return False
         return self.is_name == other.is_name and self.has_article == other.has_article
 
 
 def has_moved(new: Reading, old: Reading, *, is_single: bool) -> bool:
-    """Tell whether somebody's home is now elsewhere."""
+    """Check whether the person's home is now elsewhere."""
     return _is_other_place(new, old, is_single=is_single) and _is_present(new, Tag.MOVED)
 
 
@@ -67,7 +67,7 @@ def _is_other_place(new: Reading, old: Reading, *, is_single: bool) -> bool:
 
 
 def has_another_job(new: Reading, old: Reading, *, is_single: bool) -> bool:
-    """Tell whether somebody works elsewhere now, or has found or lost work."""
+    """Check whether the person works elsewhere now, or has found or lost work."""
     if Tag.LIMITED in new.tags | old.tags or not same_subject(new, old, is_personal=is_single):
         return False
     now, then = _work(new), _work(old)
@@ -81,7 +81,7 @@ def has_another_job(new: Reading, old: Reading, *, is_single: bool) -> bool:
 
 
 def has_another_status(new: Reading, old: Reading) -> bool:
-    """Tell whether somebody has married, parted, or found a partner."""
+    """Check whether the person has married, separated, or found a partner."""
     now, then = _status(new), _status(old)
     if now is None or then is None or now not in _FOLLOWS[then] or not _is_about_the_couple(new, old):
         return False
@@ -89,7 +89,7 @@ def has_another_status(new: Reading, old: Reading) -> bool:
 
 
 def has_another_name(new: Reading, old: Reading, *, is_single: bool) -> bool:
-    """Tell whether the person is called otherwise now. A cat called Mia and one called Rex are two."""
+    """Check whether the person has another name now. A cat called Mia and one called Rex are two."""
     is_new = is_single or bool(new.tags & {Tag.NOW, Tag.SINCE})
     is_naming = all(reading.verb is not None and reading.verb.tag is Tag.CALLED for reading in (new, old))
     if not is_naming or not is_new or new.subject or not same_subject(new, old):
@@ -99,17 +99,17 @@ def has_another_name(new: Reading, old: Reading, *, is_single: bool) -> bool:
 
 
 def has_another_superior(new: Reading, old: Reading, *, is_single: bool) -> bool:
-    """Tell whether somebody reports to another person."""
+    """Check whether the person reports to somebody else."""
     return _has_other_value(new, old, Tag.REPORTS, is_single=is_single)
 
 
 def drives_another_car(new: Reading, old: Reading, *, is_single: bool) -> bool:
-    """Tell whether somebody drives another car."""
+    """Check whether the person drives another car."""
     return _has_other_value(new, old, Tag.DRIVES, is_single=is_single)
 
 
 def is_another_age(new: Reading, old: Reading) -> bool:
-    """Tell whether somebody had a birthday."""
+    """Check whether the person had a birthday."""
     if Tag.TURNED not in new.tags or not same_subject(new, old):
         return False
     return _is_age(old) and any(piece.tag is Tag.NUMBER for piece in new.rest)
@@ -134,12 +134,12 @@ def _has_other_value(new: Reading, old: Reading, verb: Tag, *, is_single: bool) 
 
 
 def _repeats(new: Reading, old: Reading, now: Value, then: Value) -> bool:
-    """Tell whether one statement names the value of the other too, and so may only be more exact."""
+    """Check whether one statement also names the value of the other, and so may only be more precise."""
     return then.words <= {piece.text for piece in new.rest} or now.words <= {piece.text for piece in old.rest}
 
 
 def _is_present(new: Reading, change: Tag) -> bool:
-    """Tell whether a change is news. One with a year may be history: "moved to Barcelona in 2022"."""
+    """Check whether a change is current. One with a year may be history: "moved to Barcelona in 2022"."""
     return change not in new.tags or Tag.YEAR not in new.tags or Tag.NOW in new.tags
 
 
@@ -178,7 +178,7 @@ def _after(rest: Sequence[Piece], verb: Tag) -> Value | None:
 
 
 def _without_leading_circumstance(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Leave out what stands before the value: "to", "seit der Hochzeit"."""
+    """Return the pieces from the value on, without "to" or "seit der Hochzeit" before it."""
     place = 0
     if pieces and pieces[0].tag is Tag.SINCE:
         place = next((at + 1 for at in range(1, len(pieces)) if pieces[at].tag in CONTENT), len(pieces))
@@ -221,7 +221,7 @@ def _status(reading: Reading) -> Tag | None:
 
 
 def _is_about_the_couple(new: Reading, old: Reading) -> bool:
-    """Tell whether the same person is meant, alone or with the partner who was named."""
+    """Check whether both are about the same person, alone or with the named partner."""
     if not same_owner(new.owner, old.owner) or not old.subject <= new.subject:
         return False
     partners = {piece.text for piece in old.rest if piece.is_name}

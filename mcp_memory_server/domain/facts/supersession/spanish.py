@@ -1,4 +1,4 @@
-"""Spanish words and phrases that show what a statement is about."""
+"""Spanish words and phrases, tagged with their role in a statement."""
 
 from mcp_memory_server.domain.facts.supersession.tags import ANYONE, HE, SELF, SHE, Language, Tag
 

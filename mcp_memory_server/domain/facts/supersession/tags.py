@@ -1,4 +1,4 @@
-"""What words and phrases do in a short statement, whatever the language."""
+"""The tags of words and phrases in a short statement, the same for all languages."""
 
 from collections.abc import Iterator, Mapping
 from enum import IntEnum, auto
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class Tag(IntEnum):
-    """The part of a word or a phrase in a statement. Integers, because the hash of a plain Enum is slow."""
+    """The role of a word or phrase in a statement. Integers, because the hash of a plain Enum is slow."""
 
     WORD = auto()
-    """Anything the vocabulary does not know: content."""
+    """A word that the vocabulary does not know: content."""
     NUMBER = auto()
     YEAR = auto()
     TIME = auto()
-    """A weekday, a month, a word of the clock."""
+    """A weekday, a month, a word for a time of day."""
     STOP = auto()
     COMMA = auto()
     COLON = auto()
@@ -26,10 +26,10 @@ class Tag(IntEnum):
     TO = auto()
     FROM = auto()
     BY = auto()
-    """What the replacement follows: "replaced X *with* Y"."""
+    """A word before the replacement: "replaced X *with* Y"."""
     PREPOSITION = auto()
     SINCE = auto()
-    """Begins what is only circumstance: since, because, after."""
+    """A word that begins a circumstance: since, because, after."""
     FILLER = auto()
     ALSO = auto()
     NOW = auto()
@@ -46,7 +46,7 @@ class Tag(IntEnum):
     PAST = auto()
     PLANNED = auto()
     LIMITED = auto()
-    """Only at some times, or only for a while."""
+    """Limited to some times, or to a period."""
     IS = auto()
     HAS = auto()
     HOLDS = auto()
@@ -73,11 +73,11 @@ class Tag(IntEnum):
     PARTED = auto()
     FAVOURITE = auto()
     PERSON = auto()
-    """A role that one person has at a time for somebody: boss, dentist."""
+    """A role that one person at a time has for the owner: boss, dentist."""
     RELATIVE = auto()
-    """Somebody of whom there may be several: a son, a friend, a cat."""
+    """A person or animal of which there may be several: a son, a friend, a cat."""
     ATTRIBUTE = auto()
-    """What there is one of: name, address, laptop."""
+    """A thing that exists once: name, address, laptop."""
     EVENT = auto()
     DEADLINE = auto()
 
@@ -92,12 +92,12 @@ class Language(NamedTuple):
     nouns: Mapping[Tag, str]
     owners: Mapping[str, str]
     contractions: Mapping[str, str] = {}
-    """Words that are read as others: "am" as "an dem"."""
+    """Contracted words and what they stand for: "am" for "an dem"."""
 
 
 Phrase = tuple[str, ...]
 SELF, SHE, HE, THEY, ANYONE = "user", "she", "he", "they", "anyone"
-"""Whom an owner word names. ANYONE may be he, she or they, as in Spanish *su*."""
+"""The owner that a word names. ANYONE may be he, she or they, as in Spanish *su*."""
 
 
 def split_phrases(text: str) -> Iterator[Phrase]:
@@ -108,5 +108,5 @@ def split_phrases(text: str) -> Iterator[Phrase]:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())

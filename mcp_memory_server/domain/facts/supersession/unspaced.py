@@ -1,11 +1,11 @@
-"""Japanese and Chinese statements: the same decisions on signs, because words are not separated."""
+"""The same decisions for Japanese and Chinese, on characters, because words are not separated there."""
 
 import re
 import unicodedata
 from typing import NamedTuple
 
-MOST_SIGNS = 200
-"""A longer text is no short fact: nothing is decided about it."""
+LONGEST_TEXT = 200
+"""Characters. Nothing is decided about a longer text, because it is no short fact."""
 _SHORTEST_SUBJECT = 2
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _PUNCTUATION = re.compile(r"[\s、。，,.!?！？「」『』()（）]+")  # noqa: RUF001
@@ -77,13 +77,13 @@ _USER = re.compile(r"^(?:用户|ユーザー|本人|我|私|他|她)的?")
 
 
 def is_unspaced(text: str) -> bool:
-    """Tell whether the text has signs of a script without spaces."""
+    """Check whether the text has characters of a script without spaces."""
     return _UNSPACED.search(text) is not None
 
 
 def is_update(new: str, old: str, *, is_single: bool) -> bool:
-    """Tell whether the new statement takes the place of the old one."""
-    if max(len(new), len(old)) > MOST_SIGNS:
+    """Check whether the new statement supersedes the old one."""
+    if max(len(new), len(old)) > LONGEST_TEXT:
         return False
     if _ALSO.search(new) or _PLANNED.search(new) or _PLANNED.search(old) or _PAST.search(old):
         return False
@@ -114,7 +114,7 @@ def _says_it_is_over(new: str, old: str) -> bool:
 
 
 def _is_said(gone: str, old: str) -> bool:
-    """Tell whether the old statement says it, but for the ending of its verb."""
+    """Check whether the old statement says it, apart from the ending of its verb."""
     stem, _, verb = gone.partition("は")
     return stem in old and (not verb or verb[:1] in old) and not re.search(r"[と和、及]", old)
 
@@ -154,7 +154,7 @@ def _has_another_status(new: str, old: str) -> bool:
 
 
 def _has_other_value(new: str, old: str) -> bool:
-    """Tell whether both begin with the same subject, and a number, a date or a unique attribute changed."""
+    """Check whether both begin with the same subject, and a number, a date or a unique attribute changed."""
     change = _CHANGED.search(new)
     later, earlier = _CHANGED.sub("|", _NOW.sub("", new)), _NOW.sub("", old)
     begin = _common_prefix(later, earlier)

@@ -1,4 +1,4 @@
-"""The same quantity, date or attribute with another value."""
+"""Recognise a new value of the same quantity, date or attribute."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -26,12 +26,12 @@ _RUNS = frozenset({"runs", "run", "läuft", "corre"})
 _PAID_AGAIN = frozenset({"rent", "miete", "alquiler", "loyer", "salary", "gehalt", "sueldo", "salaire"})
 _TITLES = word_set("dr mr mrs ms prof frau herr señor señora mme m")
 _PROMOTED = ("promoted", "was promoted", "got promoted", "has been promoted", "befördert", "ascend", "fue ascend")
-# With these a second value beside the first is common even where the sentence is the same.
+# With these verbs a second value is common even if the rest of the sentence is the same.
 _OFTEN_SEVERAL = word_set("takes take nimmt toma prend gets bekommt reads read follows wears needs")
 
 
 def is_another_amount(new: Reading, old: Reading) -> bool:
-    """Tell whether the same quantity has another number."""
+    """Check whether the same quantity has another number."""
     verb, earlier = new.verb, old.verb
     if verb is None or earlier is None or earlier.tag not in _COUNTED or not same_subject(new, old):
         return False
@@ -50,7 +50,7 @@ def is_another_amount(new: Reading, old: Reading) -> bool:
 
 
 def is_another_date(new: Reading, old: Reading) -> bool:
-    """Tell whether the same event or deadline has another date or time."""
+    """Check whether the same event or deadline has another date or time."""
     if not new.subject or not old.tags & _SCHEDULED or _when(new) == _when(old) or not _when(new) or not _when(old):
         return False
     if not _same_event(new, old) or new.subject & _PAID_AGAIN:
@@ -64,7 +64,7 @@ def is_another_date(new: Reading, old: Reading) -> bool:
 
 
 def is_another_version(new: Reading, old: Reading) -> bool:
-    """Tell whether something was upgraded, or somebody promoted."""
+    """Check whether something was upgraded, or the person promoted."""
     if Tag.CHANGED not in new.tags or not same_subject(new, old) or not old.tags & {Tag.IS, Tag.HOLDS, Tag.WORKS}:
         return False
     if any(piece.tag is Tag.CHANGED and piece.text.startswith(_PROMOTED) for piece in new.rest):
@@ -83,7 +83,7 @@ def _versions(rest: Sequence[Piece]) -> dict[str, str]:
 
 
 def is_another_attribute(new: Reading, old: Reading) -> bool:
-    """Tell whether what there is one of, such as an address or a favourite colour, is another one."""
+    """Check whether an attribute that exists once, such as an address or a favourite colour, has another value."""
     for owner, key, value in _attributes(new):
         for old_owner, old_key, old_value in _attributes(old):
             if key == old_key and same_owner(owner, old_owner) and _is_other_value(value, old_value, new, old):
@@ -92,7 +92,7 @@ def is_another_attribute(new: Reading, old: Reading) -> bool:
 
 
 def is_same_frame(new: Reading, old: Reading, *, is_single: bool) -> bool:
-    """Tell whether the sentences differ in one value, and there is reason to think that there is only one."""
+    """Check whether the sentences differ in one value, and there can be only one."""
     verb, earlier = new.verb, old.verb
     if verb is None or earlier is None or verb[:2] != earlier[:2] or not same_subject(new, old):
         return False
@@ -108,7 +108,7 @@ def is_same_frame(new: Reading, old: Reading, *, is_single: bool) -> bool:
 
 
 def _difference(new: Sequence[Piece], old: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece], Sequence[Piece]]:
-    """Return where the sequences differ, and what they share around it."""
+    """Return where the sequences differ, and the pieces that they share around it."""
     begin = 0
     while begin < min(len(new), len(old)) and new[begin].text == old[begin].text:
         begin += 1
@@ -136,7 +136,7 @@ def _same_times(new: Reading, old: Reading) -> bool:
 
 
 def _units(reading: Reading) -> set[str]:
-    """Return what is counted, with the prepositions that matter."""
+    """Return what is counted, with the relevant prepositions."""
     return {piece.text for piece in _without_since(reading.rest) if piece.tag in CONTENT - {Tag.NUMBER, Tag.TIME}}
 
 
@@ -148,7 +148,7 @@ def _without_since(rest: Sequence[Piece]) -> Iterator[Piece]:
 
 
 def _is_countable(reading: Reading, verb: Piece) -> bool:
-    """Tell whether the number is a quantity of the subject, and not part of a name, a date or an appointment."""
+    """Check whether the number is a quantity of the subject, not part of a name, a date or an appointment."""
     rest = reading.rest
     place = next(place for place, piece in enumerate(rest) if piece.tag is Tag.NUMBER)
     before = rest[place - 1] if place else None
@@ -164,7 +164,7 @@ def _is_countable(reading: Reading, verb: Piece) -> bool:
 
 
 def _is_pair(reading: Reading) -> bool:
-    """Tell whether two numbers are one value, as in a blood pressure."""
+    """Check whether two numbers are one value, as in a blood pressure."""
     return Tag.ATTRIBUTE in reading.subject_tags or any(piece.text in _OVER for piece in reading.rest)
 
 
@@ -173,7 +173,7 @@ def _has_month(rest: Sequence[Piece]) -> bool:
 
 
 def _when(reading: Reading) -> list[str]:
-    """Return the words of the date, if there is one."""
+    """Return the words of the date; none if there is no date."""
     rest = reading.rest
     is_date = any(piece.tag is Tag.TIME or (piece.tag is Tag.NUMBER and ":" in piece.text) for piece in rest)
     is_clock = any(
@@ -211,7 +211,7 @@ def _attributes(reading: Reading) -> Iterator[_Attribute]:
 
 
 def _value(pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the words of the value, or nothing where it is no value but a property: "is in Baker Street"."""
+    """Return the words of the value; none if it is a property instead: "is in Baker Street"."""
     place = 0
     while place < len(pieces) and pieces[place].tag in {Tag.NOW, Tag.COMMA, Tag.COLON, Tag.TO, Tag.FILLER, Tag.ARTICLE}:
         place += 1
