@@ -204,6 +204,7 @@ METRICS = (
     MODEL_TOKENS,
     MODEL_BUDGET_USED,
 )
+"""Every metric, with its name, unit, labels and the condition of its alert."""
 
 
 def alert_condition(metric: Metric) -> str:
