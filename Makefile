@@ -9,8 +9,8 @@ LOWEST  := .venv-lowest/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow test-lowest lint format docs wheel bench bench-conversations bench-dax bench-plugins bench-recall \
-        bench-sizes engines lock clean
+.PHONY: help run test test-slow test-lowest lint format docs wheel bench bench-conversations bench-dax bench-mechanisms \
+        bench-plugins bench-recall bench-sizes engines lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -59,6 +59,9 @@ bench-plugins: engines ## Measure breakers, the shared agent state, and what a t
 
 bench-dax: engines ## Measure a day of 1,000 users behind DAX, on the cluster of the tests
 	$(PYTHON) -m tests.bench.dax
+
+bench-mechanisms: $(READY) ## Measure what single mechanisms save: own streams, token loading, reads on the event loop
+	$(PYTHON) -m tests.bench.mechanisms
 
 bench-recall: $(READY) ## Measure what recall finds, in the data beside the repository, and rewrite docs/recall.md
 	$(PYTHON) -m tests.bench.recall.run --compare bm25 dense rrf sum --nonsense --categories --tool --sizes 5 50 500 5000 --write

@@ -61,7 +61,7 @@ def _shared(url: str, space: str | None) -> Any:
     try:
         from agent_plugins.breakers.redis_circuits import SPACE, shared_circuits
     except ModuleNotFoundError as error:
-        raise ConfigurationError("--redis needs a package: pip install 'mcp-memory-server[redis]'") from error
+        raise ConfigurationError("--redis needs a package: pip install 'mcp-agent-memory[redis]'") from error
     return shared_circuits(url, space=space or SPACE)
 
 

@@ -77,8 +77,8 @@ async def fortnight(memory: Memory, clock: Clock) -> AsyncIterator[Greeting]:
         # Time is moved by hand, so what a server does in the background is asked for by hand: nobody ends a session
         # here, its deadline passes.
         clock.moment += timedelta(days=DAYS) / SESSIONS
-        await memory.care.finish_due()
-        await memory.care.fold_due()
+        await memory.finalizer.finish_due()
+        await memory.finalizer.fold_due()
 
 
 def everyday(user: str, nth: int) -> Sequence[str]:

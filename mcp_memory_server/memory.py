@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_memory_server.services.kernel.spending import Spending
     from mcp_memory_server.services.sessions.shared_states import SharedStates
     from mcp_memory_server.services.sessions.snapshots import Snapshots
-    from mcp_memory_server.services.summaries.finalizer import SessionCare
+    from mcp_memory_server.services.summaries.session_finalizer import SessionFinalizer
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SessionServices:
     tool_log: "ToolLog"
     snapshots: "Snapshots"
     redrive: "Redrive"
-    care: "SessionCare"
+    finalizer: "SessionFinalizer"
     spending: "Spending | None" = None
 
 
@@ -86,9 +86,9 @@ class Memory:
         return self.sessions().redrive
 
     @property
-    def care(self) -> "SessionCare":
-        """Background work on sessions: finishing and folding."""
-        return self.sessions().care
+    def finalizer(self) -> "SessionFinalizer":
+        """What is done for sessions in the background: summarizing those that are over, folding old summaries."""
+        return self.sessions().finalizer
 
     @property
     def spending(self) -> "Spending | None":

@@ -12,8 +12,8 @@ async def fold(parsed: argparse.Namespace, settings: Settings) -> int:
     """Do the background work of a server now. Interrupting it or running it twice is harmless."""
     progress = ProgressLine("folded")
     async with open_existing(settings) as memory:
-        finished = await memory.care.finish_due(back=LIFE)
-        folded = await memory.care.fold_due(lambda done: progress.show(done.summaries))
+        finished = await memory.finalizer.finish_due(back=LIFE)
+        folded = await memory.finalizer.fold_due(lambda done: progress.show(done.summaries))
     progress.finish()
     if parsed.json:
         print_json({"sessions": finished, "users": folded.users, "summaries": folded.summaries})

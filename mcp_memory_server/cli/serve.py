@@ -23,7 +23,7 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client disconnects or the process is stopped."""
     page = _metrics_page(parsed)
     metrics = metrics_of_this_process() if page is None else page.metrics
-    async with open_memory(settings, metrics=metrics, looks_after_sessions=True) as memory:
+    async with open_memory(settings, metrics=metrics, finalize_sessions=True) as memory:
         server = build_server(memory, always(settings.scope()), with_conversations=parsed.tools == CONVERSATION)
         if parsed.http:
             app = http_app(server, parsed.host, metrics_page=page and page.render)

@@ -49,7 +49,7 @@ from mcp_memory_server.wiring.vector_index import open_vector_index
 
 if TYPE_CHECKING:
     from mcp_memory_server.wiring.sessions import RunningSessions
-    from mcp_memory_server.wiring.summaries import Care
+    from mcp_memory_server.wiring.summaries import FinalizerOptions
 
 __all__ = [
     "SessionBackends",
@@ -74,12 +74,12 @@ async def open_memory(
     *,
     now: Callable[[], datetime] = utc_now,
     metrics: Metrics | None = None,
-    looks_after_sessions: bool = False,
+    finalize_sessions: bool = False,
 ) -> AsyncGenerator[Memory]:
     """Open the memory that the settings name, by default those of the environment, and close it at the end.
 
-    A process that adds turns also sums up sessions that are over, in the background; one that is to do so in any case,
-    as a server is, says so.
+    A process that adds turns also summarizes sessions that are over, in the background. With ``finalize_sessions`` it
+    does so from the start, as a server should.
 
     Raises:
         ConfigurationError: A setting is wrong, or the package for the chosen table is not installed.
@@ -100,11 +100,11 @@ async def open_memory(
         if metrics is not None:
             items, near = (measured_table(settings, one, metrics) for one in (items, near))
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
-        looks_after = looks_after_sessions and (at_once or sessions_file(settings).exists())
+        finalizes = finalize_sessions and (at_once or sessions_file(settings).exists())
         running = _running(
             items,
             beside,
-            partial(_chosen_care, settings),
+            partial(_finalizer_options, settings),
             embedder,
             fine,
             vectors,
@@ -112,7 +112,7 @@ async def open_memory(
             now=now,
             metrics=metrics,
             at_once=at_once,
-            looks_after=looks_after,
+            finalizes=finalizes,
             lists_late=not isinstance(parse_table(settings.table), SqliteTable),
         )
         async with running as memory:
@@ -139,17 +139,17 @@ async def running(
     embedder: Embedder | None = None,
     fine: Embedder | None = None,
     near: ItemTable | None = None,
-    care: "Callable[[], Care] | None" = None,
+    finalizer: "Callable[[], FinalizerOptions] | None" = None,
 ) -> AsyncGenerator[Memory]:
     """Run the services over stores that are open already. At the end they finish their work; the stores stay open.
 
-    ``near`` is the same table for reads that may come from a cache. Sessions are looked after in the background only if
-    it is said how.
+    ``near`` is the same table for reads that may come from a cache. Without options for the ``finalizer`` nothing is
+    summarized in the background.
     """
     services = _running(
         table,
         lambda: beside,
-        care or _no_care,
+        finalizer or _no_finalizer,
         embedder or built_in_embedder(),
         fine,
         near=near or table,
@@ -169,25 +169,25 @@ class _Sessions:
         table: ItemTable,
         beside: Callable[[], SessionBackends],
         facts: Facts,
-        care: "Callable[[], Care]",
+        options: "Callable[[], FinalizerOptions]",
         searching: Searching,
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
         metrics: Metrics | None,
     ) -> None:
-        self._parts = table, beside, facts, care, searching, metrics or NoMetrics(), now, monotonic
+        self._parts = table, beside, facts, options, searching, metrics or NoMetrics(), now, monotonic
         self._lock = Lock()
         self.made: RunningSessions | None = None
 
     def __call__(self) -> "RunningSessions":
         with self._lock:
             if self.made is None:
-                # Imported here: a client that never talks about sessions should not wait for it.
+                # Imported here: a client that never uses sessions should not wait for it.
                 from mcp_memory_server.wiring.sessions import run_sessions
 
-                table, beside, facts, care, searching, metrics, now, monotonic = self._parts
+                table, beside, facts, options, searching, metrics, now, monotonic = self._parts
                 embeddings, own = searching.embeddings, searching.own
-                self.made = run_sessions(table, beside(), facts, care(), embeddings, own, metrics, now, monotonic)
+                self.made = run_sessions(table, beside(), facts, options(), embeddings, own, metrics, now, monotonic)
             return self.made
 
 
@@ -195,7 +195,7 @@ class _Sessions:
 async def _running(
     table: ItemTable,
     beside: Callable[[], SessionBackends],
-    care: "Callable[[], Care]",
+    options: "Callable[[], FinalizerOptions]",
     embedder: Embedder | None,
     fine: Embedder | None = None,
     vectors: VectorIndex | None = None,
@@ -205,16 +205,16 @@ async def _running(
     monotonic: Callable[[], float] = time.monotonic,
     metrics: Metrics | None,
     at_once: bool = False,
-    looks_after: bool = False,
+    finalizes: bool = False,
     lists_late: bool = True,
 ) -> AsyncGenerator[Memory]:
     searching = searching_over(table, embedder, fine, now, vectors, metrics, near=near, lists_late=lists_late)
     facts = Facts(table, searching.known, searching.embeddings, now)
-    sessions = _Sessions(table, beside, facts, care, searching, now, monotonic, metrics)
+    sessions = _Sessions(table, beside, facts, options, searching, now, monotonic, metrics)
     if at_once:  # turns may be waiting, or a setting be wrong
         sessions().outbox_worker.wake()
-    if looks_after:  # sessions may be over that nobody has summed up
-        sessions().looked_after.caretaker.wake()
+    if finalizes:  # sessions may have ended while no process was running
+        sessions().finalizer.worker.wake()
     try:
         yield _assembled(table, facts, sessions, searching, now)
     finally:
@@ -223,16 +223,16 @@ async def _running(
         await searching.close()
 
 
-def _chosen_care(settings: Settings) -> "Care":
-    from mcp_memory_server.wiring.summaries import chosen_care
+def _finalizer_options(settings: Settings) -> "FinalizerOptions":
+    from mcp_memory_server.wiring.summaries import finalizer_options
 
-    return chosen_care(settings)
+    return finalizer_options(settings)
 
 
-def _no_care() -> "Care":
-    from mcp_memory_server.wiring.summaries import Care
+def _no_finalizer() -> "FinalizerOptions":
+    from mcp_memory_server.wiring.summaries import FinalizerOptions
 
-    return Care()
+    return FinalizerOptions()
 
 
 def _assembled(

@@ -19,6 +19,8 @@ from mcp_memory_server.services.recall.reembedding import Reembedding
 from mcp_memory_server.services.sessions.local_writes import LocalWrites
 from mcp_memory_server.wiring.embeddings import new_search_index
 
+BACKGROUND_THREAD = "memory-background"
+
 
 @dataclass(frozen=True)
 class Searching:
@@ -54,10 +56,8 @@ def searching_over(
 
     ``near`` is the same table, for reads that a cache may answer.
     """
-    embeddings, background = (
-        Embeddings(embedder, fine, enter_turns=vectors is not None),
-        EventLoopThread("memory-background"),
-    )
+    embeddings = Embeddings(embedder, fine, enter_turns=vectors is not None)
+    background = EventLoopThread(BACKGROUND_THREAD)
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)
     own = LocalWrites()

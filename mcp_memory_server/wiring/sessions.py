@@ -1,4 +1,4 @@
-"""Putting together what only conversations need. It is loaded, and made, when it is first used: most never do."""
+"""Composing what only conversations need. It is imported when it is first used: most processes never use it."""
 
 import time
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from mcp_memory_server.services.sessions.stored_turns import StoredTurns
 from mcp_memory_server.services.sessions.table_timeout import TableTimeout
 from mcp_memory_server.services.sessions.turn_sequencer import TurnSequencer
 from mcp_memory_server.wiring.session_backends import SessionBackends
-from mcp_memory_server.wiring.summaries import Care, LookedAfter, look_after
+from mcp_memory_server.wiring.summaries import FinalizerOptions, RunningFinalizer, compose_finalizer
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class RunningSessions:
     reader: SessionReader
     beside: SessionBackends
     outbox_worker: OutboxWorker
-    looked_after: LookedAfter
+    finalizer: RunningFinalizer
 
     async def close(self) -> None:
-        """Finish what is under way, as far as that goes in time."""
-        await self.looked_after.close()
+        """Finish what is in progress, as far as time allows."""
+        await self.finalizer.close()
         await self.services.tool_log.close()
         await self.outbox_worker.close()
 
@@ -50,14 +50,14 @@ def run_sessions(
     table: ItemTable,
     beside: SessionBackends,
     facts: Facts,
-    care: Care,
+    options: FinalizerOptions,
     embeddings: Embeddings,
     own: LocalWrites,
     metrics: Metrics,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
 ) -> RunningSessions:
-    """Put the services together over stores that are open already."""
+    """Compose the services from stores that are open already."""
     process = own.writer
     trust = CacheEpoch(table, now, process=process, monotonic=monotonic, wake=lambda: outbox_worker.wake())
     stored = StoredTurns(
@@ -81,7 +81,7 @@ def run_sessions(
         outbox_is_in_cache=beside.outbox_is_in_cache,
     )
     reader, sequencer = SessionReader(stores), TurnSequencer(stores, monotonic=monotonic)
-    looked_after = look_after(table, stores, reader, facts, care, owner=process, monotonic=monotonic)
+    finalizer = compose_finalizer(table, stores, reader, facts, options, owner=process, monotonic=monotonic)
     outbox_worker = OutboxWorker(stores, sequencer, beside.dead_letters, owner=process)
     services = SessionServices(
         conversations=Conversations(
@@ -90,7 +90,7 @@ def run_sessions(
             sequencer,
             outbox_worker,
             count_tokens,
-            care=looked_after.caretaker,
+            observer=finalizer.worker,
             acknowledge=beside.acknowledge,
         ),
         chats=Chats(table, now),
@@ -98,7 +98,7 @@ def run_sessions(
         tool_log=ToolLog(table, now),
         snapshots=Snapshots(table, now),
         redrive=Redrive(stores, sequencer, beside.dead_letters),
-        care=looked_after.care,
-        spending=looked_after.spending,
+        finalizer=finalizer.finalizer,
+        spending=finalizer.spending,
     )
-    return RunningSessions(services, reader, beside, outbox_worker, looked_after)
+    return RunningSessions(services, reader, beside, outbox_worker, finalizer)

@@ -17,7 +17,7 @@ from mcp_memory_server.domain.kernel.spending import DEFAULT_PRICES, PRICES_OF, 
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.schema.keys import spent_key
 from mcp_memory_server.wiring import SessionBackends, running
-from mcp_memory_server.wiring.summaries import Care, ChosenModel
+from mcp_memory_server.wiring.summaries import ChosenModel, FinalizerOptions
 from tests.bench.figures import Cell, Figures
 from tests.bench.metered_dynamodb import Meter, metered
 from tests.bench.stage import Stage
@@ -95,10 +95,10 @@ async def _run(table: str, meter: Meter, stage: Stage) -> Counts:
             await _hold(memory, meter, scope, number, moment)
         moment[0] += timedelta(hours=3)
         meter.phase = "end of the session"
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
         moment[0] += timedelta(days=9)
         meter.phase = "folding"
-        await memory.care.fold_due()
+        await memory.finalizer.fold_due()
         assert memory.spending is not None
         spent = await memory.table.get(spent_key(None, DAY))
     body = {} if spent is None else spent.body
@@ -130,11 +130,13 @@ async def _memory(table: str, meter: Meter, stage: Stage, moment: list[datetime]
         copies = open_redis(stage.redis.url, deadline=PATIENCE, settling=timedelta(0))
         opened.push_async_callback(copies.close)
         model = open_anthropic(ANTHROPIC_MODEL, endpoint=service.endpoint, count=count_tokens, deadline=PATIENCE)
-        care = Care(ChosenModel(model, DEFAULT_PRICES[ANTHROPIC_MODEL], Ceiling()))
+        options = FinalizerOptions(ChosenModel(model, DEFAULT_PRICES[ANTHROPIC_MODEL], Ceiling()))
         beside = SessionBackends(copies=copies, states=copies)
         # A second of the machine is none of the conversation's: counters are written as often as they would be.
         yield await opened.enter_async_context(
-            running(items, beside, now=lambda: moment[0], monotonic=lambda: moment[0].timestamp(), care=lambda: care)
+            running(
+                items, beside, now=lambda: moment[0], monotonic=lambda: moment[0].timestamp(), finalizer=lambda: options
+            )
         )
 
 
@@ -149,7 +151,7 @@ async def _hold(memory: Memory, meter: Meter, scope: Scope, number: int, moment:
         await memory.conversations.append(scope, NewTurn(role, said))
         moment[0] += timedelta(seconds=20)
         if turn == 0:
-            await memory.care.watch([(scope, Tier.STANDARD)])
+            await memory.finalizer.watch({scope: Tier.STANDARD})
 
 
 def _figures(counts: Counts) -> Figures:

@@ -13,6 +13,7 @@ from mcp_memory_server.adapters.dax.item_table import open_dax
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.ports.metric_catalogue import DAX_ITEM_CACHE_READS, DAX_LATENCY, Metric
 from mcp_memory_server.wiring import SessionBackends, running
+from mcp_memory_server.wiring.searching import BACKGROUND_THREAD
 from tests.dax_server.running import DaxCluster
 
 PATIENCE = timedelta(seconds=30)
@@ -36,7 +37,7 @@ class Ways:
         self.seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     def record(self, metric: Metric, value: float, **labels: str) -> None:
-        if threading.current_thread().name == "memory-background":
+        if threading.current_thread().name == BACKGROUND_THREAD:
             return  # what nobody waits for may come at any time
         if metric is DAX_LATENCY:
             self.requests[labels["path"]] += 1

@@ -37,7 +37,7 @@ def test_a_missing_package_is_named_with_how_to_install_it(command: list[str]) -
 
     said = done.stdout + done.stderr
     assert done.returncode == (1 if command == ["doctor"] else 2)
-    assert "boto3 is not installed; install it with: pip install 'mcp-memory-server[dynamodb]'" in said
+    assert "boto3 is not installed; install it with: pip install 'mcp-agent-memory[dynamodb]'" in said
     assert "Traceback" not in said
 
 

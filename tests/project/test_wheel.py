@@ -39,7 +39,7 @@ def test_the_wheel_has_the_package_its_data_and_its_types(wheel: zipfile.ZipFile
         "mcp_memory_server/adapters/multilingual_e5/multilingual_e5_small.safetensors",
         "mcp_memory_server/adapters/tiktoken/cl100k_base.tokens",
         "agent_plugins/__init__.py",
-        "agent_plugins/lua/circuit.lua",
+        "agent_plugins/breakers/lua/circuit.lua",
     } <= names
     assert not [name for name in names if name.startswith(("tests/", "examples/"))]
 
@@ -50,7 +50,7 @@ def test_the_wheel_has_the_licences_of_the_data_in_it(wheel: zipfile.ZipFile) ->
     assert {"LICENSE", "potion_base_8m.LICENSE", "multilingual_e5_small.LICENSE", "cl100k_base.LICENSE"} <= licences
 
 
-def test_the_wheel_installs_one_command_and_an_extra_for_each_technology(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_installs_the_command_twice_and_an_extra_for_each_technology(wheel: zipfile.ZipFile) -> None:
     (metadata,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
     (scripts,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
 
@@ -61,6 +61,7 @@ def test_the_wheel_installs_one_command_and_an_extra_for_each_technology(wheel: 
     }
 
     assert "mcp-memory-server = mcp_memory_server.cli:main" in wheel.read(scripts).decode()
+    assert "mcp-agent-memory = mcp_memory_server.cli:main" in wheel.read(scripts).decode()
     assert extras == {
         "dynamodb",
         "dax",

@@ -140,7 +140,7 @@ def test_over_stdio_there_is_no_page_and_the_message_says_what_to_add(tmp_path: 
 def test_without_the_packages_the_message_says_what_to_install(tmp_path: Path) -> None:
     line = refused(WITHOUT_THE_PACKAGES, tmp_path / "memory.db", "--http")
 
-    assert "pip install 'mcp-memory-server[metrics]'" in line
+    assert "pip install 'mcp-agent-memory[metrics]'" in line
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def _check_header(path: Path) -> None:
     if header.user_version > FORMAT:
         raise TableDamagedError(
             f"{str(path)!r} was written by a newer release (format {header.user_version}, this one reads {FORMAT}). "
-            "Upgrade mcp-memory-server"
+            "Upgrade mcp-agent-memory"
         )
 
 

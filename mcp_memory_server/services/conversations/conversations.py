@@ -24,10 +24,10 @@ from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.schema.turn_records import session_partition
 from mcp_memory_server.services.kernel.retries import retry_on_conflict
 from mcp_memory_server.services.sessions.outbox_worker import OutboxWorker
+from mcp_memory_server.services.sessions.session_observer import SessionObserver
 from mcp_memory_server.services.sessions.session_reader import LoadedSession, SessionReader
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.sessions.turn_sequencer import PendingTurn, SequencedTurn, TurnSequencer
-from mcp_memory_server.services.summaries.finalizer_worker import Caretaker
 
 MOST_TURNS = 500
 SESSIONS_AT_ONCE = 8
@@ -78,7 +78,7 @@ class Conversations:
         outbox_worker: OutboxWorker,
         count: TokenCounter,
         *,
-        care: Caretaker,
+        observer: SessionObserver,
         acknowledge: Acknowledge = Acknowledge.TABLE,
     ) -> None:
         self._stores = stores
@@ -86,7 +86,7 @@ class Conversations:
         self._sequencer = sequencer
         self._outbox_worker = outbox_worker
         self._count = count
-        self._care = care
+        self._observer = observer
         self._acknowledge = acknowledge
 
     async def append(
@@ -177,15 +177,15 @@ class Conversations:
         loaded = await self._reader.load(scope)
         ended_at = max([self._stores.now(), *(turn.at for turn in loaded.turns)])
         await self._stores.stored.end(scope, ended_at, operation_id or uuid4().hex)
-        await self._care.ended(scope, loaded, ended_at, written)
+        await self._observer.ended(scope, loaded, ended_at, written)
         if self._stores.copies is not None and not self._stores.trust.is_disconnected:
             with suppress(CacheUnavailableError):  # it expires by itself, and is right until then
                 await self._stores.copies.drop(scope)
         return EndedSession(ended_at, loaded.turn_count, loaded.token_count)
 
     async def end_all(self) -> None:
-        """End the sessions that were talked in through this process: their client has left."""
-        for scope in self._care.talked_to():
+        """End the sessions that turns were added to through this process: its client has left."""
+        for scope in self._observer.active_sessions():
             with suppress(UnavailableError):  # its deadline ends it then
                 await self.end(scope)
 
@@ -198,7 +198,7 @@ class Conversations:
         straight = self._acknowledge is Acknowledge.TABLE and not self._outbox_worker.holds(pending.scope)
         placed = await self._sequencer.place(pending, enqueue=self._stores.outbox_is_in_cache and not straight)
         turn, repeated = placed.pending.turn, placed.repeated
-        self._care.appended(pending.scope, pending.tier, trims=placed.trims)
+        self._observer.appended(pending.scope, pending.tier, trims=placed.trims)
         if straight and self._sequencer.may_be_stored(placed) and await self._stored(placed):
             return AppendedTurn(turn, repeated)
         await self._queue(placed)

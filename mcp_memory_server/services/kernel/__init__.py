@@ -1,1 +1,1 @@
-"""What every service uses: workers, retries, embeddings, the snapshot of a user, spending."""
+"""What every service uses: retries, write-behind, embeddings, the snapshots of users, spending."""

@@ -1,1 +1,1 @@
-"""Sum up sessions that are over and fold old summaries."""
+"""Summarize sessions that are over, and fold old summaries."""

@@ -1,4 +1,4 @@
-"""Folding: summaries of sessions into weeks, of weeks into months and the profile, a few at a time."""
+"""Folding: merging summaries of sessions into weeks, and weeks into months and the profile, a few at a time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ FOUND_AT_ONCE = 200
 
 @dataclass(frozen=True)
 class Folded:
-    """How many users were seen to, and how many of their summaries are now part of others."""
+    """How many users had something to fold, and how many of their summaries are now part of others."""
 
     users: int = 0
     summaries: int = 0
 
 
 class Folding:
-    """Folds what is old enough. What was folded leaves in the write that takes it in: interrupting loses nothing."""
+    """Folds what is old enough. A summary is deleted by the write that merges it: interrupting loses nothing."""
 
     def __init__(self, table: ItemTable, summaries: Summaries, now: Callable[[], datetime]) -> None:
         self._table = table
@@ -37,7 +37,7 @@ class Folding:
 
     async def fold_due(self, progress: Callable[[Folded], None] = lambda _: None) -> Folded:
         """Fold for every user who has something to fold, as the index lists them by day."""
-        done, seen = Folded(), set[str]()
+        done, users = Folded(), set[str]()
         today = self._now().astimezone(UTC).date()
         day = today - LIFE - timedelta(days=1)  # what is older has expired
         while day <= today:
@@ -45,9 +45,9 @@ class Folding:
             while True:
                 page = await self._table.find(keys.fold_index(day), limit=FOUND_AT_ONCE, cursor=cursor)
                 for user in dict.fromkeys(owner_of_summary(key).user_id for key in page.keys):
-                    if user not in seen:
-                        seen.add(user)
-                        done = Folded(len(seen), done.summaries + await self.fold(Scope(user)))
+                    if user not in users:
+                        users.add(user)
+                        done = Folded(len(users), done.summaries + await self.fold(Scope(user)))
                         progress(done)
                 if (cursor := page.cursor) is None:
                     break
@@ -68,10 +68,10 @@ class Folding:
         if not plan:
             return 0
         level, name, parts = plan[0]
-        known = _known(stored, level, name)
-        writes: list[Write] = [_put(scope, stored, folded(level, name, known, parts))]
+        existing = _find(stored, level, name)
+        writes: list[Write] = [_put(scope, stored, folded(level, name, existing, parts))]
         if level is Level.MONTH:
-            profile = _known(stored, Level.PROFILE, NARRATIVE_ID)
+            profile = _find(stored, Level.PROFILE, NARRATIVE_ID)
             writes.append(_put(scope, stored, narrated(profile, parts)))
         for part in parts:
             item = stored.items[keys.summary_key(scope, part.level, part.id)]
@@ -82,7 +82,7 @@ class Folding:
         return len(parts)
 
 
-def _known(stored: StoredSummaries, level: Level, name: str) -> Summary | None:
+def _find(stored: StoredSummaries, level: Level, name: str) -> Summary | None:
     return next((one for one in stored.summaries if (one.level, one.id) == (level, name)), None)
 
 

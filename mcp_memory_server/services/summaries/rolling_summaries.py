@@ -1,4 +1,4 @@
-"""Rolling summaries: what long sessions said before the turns that are at hand."""
+"""Rolling summaries: what was said in long sessions before the turns that the session cache holds."""
 
 from contextlib import suppress
 
@@ -19,7 +19,7 @@ LONGEST_SUMMARY = 1_600
 
 
 class RollingSummaries:
-    """Folds turns that made way into the summary that is read with the session. No model is asked: it is done often."""
+    """Adds trimmed turns to the summary that is loaded with the session. It is done often, so no model is asked."""
 
     def __init__(self, table: ItemTable, stores: SessionStores, reader: SessionReader) -> None:
         self._table = table
@@ -27,7 +27,7 @@ class RollingSummaries:
         self._reader = reader
 
     async def roll(self, scope: Scope) -> bool:
-        """Bring the summary up to the turns at hand; tell whether anything was missing in it."""
+        """Add the turns before those of the session cache; return whether any were missing in the summary."""
         loaded = await self._reader.load(scope, view=View.SUMMARY)
         if loaded.cursor is None:
             return False
@@ -41,14 +41,14 @@ class RollingSummaries:
         try:
             await self._table.put(rolled(scope, text, turns[-1].id, self._stores.now(), expected_version=version))
         except ConflictError:
-            return False  # somebody else did the same
+            return False  # another process did the same
         if self._stores.copies is not None and not self._stores.trust.is_disconnected:
-            with suppress(CacheUnavailableError):  # it is read from the table with the next copy
+            with suppress(CacheUnavailableError):  # it comes from the table when the cache is filled again
                 await self._stores.copies.sum_up(scope, text)
         return True
 
     async def _between(self, scope: Scope, upto: str, cursor: str | None) -> list[Turn]:
-        """Return the turns after the last one that is summed up and before the cursor, oldest first."""
+        """Return the turns after the last one in the summary and before the cursor, oldest first."""
         found: list[Turn] = []
         while cursor is not None and len(found) < MOST_READ:
             page = await self._stores.stored.before(scope, cursor, READ_AT_ONCE, View.SUMMARY)

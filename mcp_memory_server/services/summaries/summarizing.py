@@ -1,4 +1,4 @@
-"""Summing up: by a model as far as that goes, and by the built-in summarizer whenever it does not."""
+"""Summarizing: by a model where there is one and it answers, otherwise by the built-in summarizer."""
 
 import logging
 import time
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from mcp_memory_server.domain.kernel.log_labels import log_label
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.summaries.material import Material
 from mcp_memory_server.domain.summaries.summary import Draft
@@ -22,16 +23,16 @@ from mcp_memory_server.ports.summarizer import Drafted, Summarizer
 from mcp_memory_server.services.kernel.spending import Reservation, Spending
 
 ATTEMPTS = 2
-"""A model that answers nonsense is asked once more."""
+"""A model whose answer cannot be parsed is asked once more."""
 REST_SECONDS = 30.0
-"""A model that failed is left alone for so long: hundreds of sessions may be due, and each would wait for it."""
+"""A model that failed is not asked for so long: hundreds of sessions may be due, and each would wait for it."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class PaidModel:
-    """A model and the purse that it is paid from."""
+    """A model and the budget that it is paid from."""
 
     summarizer: Summarizer
     spending: Spending
@@ -43,7 +44,7 @@ class PaidModel:
 
 
 class Summarizing:
-    """Makes a draft of every conversation, and says what made it."""
+    """Drafts summaries of conversations."""
 
     def __init__(
         self,
@@ -62,15 +63,15 @@ class Summarizing:
 
     @property
     def asks_a_model(self) -> bool:
-        """Tell whether a draft may take as long as a model takes, and be paid for."""
+        """Whether a draft may take as long as a model takes, and cost money."""
         return self._model is not None
 
     async def draft_here(self, material: Material) -> Draft:
-        """Return the draft of the built-in summarizer, which costs nothing and is there at once."""
+        """Return the draft of the built-in summarizer, which costs nothing and takes no time."""
         return (await self._built_in.summarize(material)).draft or Draft()
 
     async def draft(self, scope: Scope, material: Material) -> tuple[Draft, str]:
-        """Return a draft and the name of what made it. There always is one."""
+        """Return a draft and the name of the summarizer that made it. It never fails."""
         model, reason = self._model, "ok"
         if model is not None and material.spoken:
             draft, reason = await self._by(model, scope, material)
@@ -81,7 +82,7 @@ class Summarizing:
         return await self.draft_here(material), self._built_in.name
 
     async def close(self) -> None:
-        """Let go of the model."""
+        """Close the model."""
         if self._model is not None:
             await self._model.summarizer.close()
 
@@ -95,10 +96,10 @@ class Summarizing:
                     return None, "over_budget"
                 drafted = await self._ask(model, material, reserved)
             except MemoryServerError as error:
-                return None, self._failed(error)
+                return None, self._failed(scope, error)
             if drafted.draft is not None:
                 return drafted.draft, "ok"
-            logger.warning("%s answered something that is no summary", model.summarizer.name)
+            logger.warning("%s: %s answered with no summary", log_label(scope), model.summarizer.name)
         return None, "invalid_reply"
 
     async def _ask(self, model: PaidModel, material: Material, reserved: Reservation) -> Drafted:
@@ -107,14 +108,14 @@ class Summarizing:
         except (ModelBusyError, ConfigurationError):
             await model.spending.release(reserved)
             raise
-        # What was given up on may still be billed, so it stays counted. So does the most, if the table is gone now.
+        # A request that timed out may be billed, so it stays counted; so does the maximum, if the table fails now.
         with suppress(UnavailableError):
             await model.spending.settle(reserved, drafted.used)
         self._metrics.record(MODEL_TOKENS, drafted.used.total, engine=model.engine)
         return drafted
 
-    def _failed(self, error: MemoryServerError) -> str:
-        logger.warning("a model could not be asked, the built-in summarizer serves: %s", error)
+    def _failed(self, scope: Scope, error: MemoryServerError) -> str:
+        logger.warning("%s: the model failed, the built-in summarizer is used: %s", log_label(scope), error)
         if isinstance(error, ModelUnavailableError | ConfigurationError):
             self._rests_until = self._monotonic() + REST_SECONDS
         return "unavailable" if isinstance(error, UnavailableError) else "misconfigured"

@@ -8,7 +8,7 @@ import pytest
 from mcp_memory_server import Memory, Scope
 from mcp_memory_server.domain.recall.memories import Kind
 from tests.clock import FakeClock
-from tests.services.summaries.finalizer_stage import looked_after, talk
+from tests.services.summaries.finalizer_stage import finalizing_memory, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -18,10 +18,10 @@ CHAT = Scope("anna", "chat: 1")
 
 @pytest.fixture
 async def memory(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock) as one:
+    async with finalizing_memory(path, clock) as one:
         await talk(one, CHAT, "How do I repot my bonsai tree?", "Use a shallow pot with gravel at the bottom.")
         await one.conversations.end(CHAT)
-        await one.care.finish_due()
+        await one.finalizer.finish_due()
         yield one
 
 
@@ -54,4 +54,4 @@ async def test_summaries_move_with_an_export(memory: Memory) -> None:
     await memory.archive.import_(BO, lines)
 
     assert await memory.summaries.all(BO) == await memory.summaries.all(ANNA)
-    assert (await memory.care.fold_due()).summaries == 0
+    assert (await memory.finalizer.fold_due()).summaries == 0

@@ -1,4 +1,4 @@
-"""A memory whose sessions are looked after when a test says so, on files and on a clock that the test moves."""
+"""A memory whose sessions are finalized when a test says so, on files and on a clock that the test moves."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.schema import keys
 from mcp_memory_server.wiring import SessionBackends, running
-from mcp_memory_server.wiring.summaries import Care
+from mcp_memory_server.wiring.summaries import FinalizerOptions
 from tests.clock import FakeClock
 
 PATIENCE = timedelta(seconds=30)
@@ -22,11 +22,11 @@ LONG_ENOUGH = timedelta(hours=3)
 
 
 @asynccontextmanager
-async def looked_after(
+async def finalizing_memory(
     path: Path,
     clock: FakeClock,
     *,
-    care: Care | None = None,
+    options: FinalizerOptions | None = None,
     runs: bool = False,
     with_copies: bool = True,
     metrics: Metrics | None = None,
@@ -34,14 +34,14 @@ async def looked_after(
 ) -> AsyncGenerator[Memory]:
     """Open the memory as one process does.
 
-    Unless it ``runs``, nothing happens in the background: a test calls `memory.care`.
+    Unless it ``runs``, nothing happens in the background: a test calls `memory.finalizer`.
     """
     table = await SqliteItemTable.open(path, now=clock)
     sessions = SqliteSessionMemory(path.with_name("sessions.db"), now=clock, deadline=PATIENCE, settling=timedelta(0))
     beside = SessionBackends(copies=sessions if with_copies else None, states=sessions)
-    chosen = Care(None if care is None else care.model, runs=runs)
+    chosen = FinalizerOptions(None if options is None else options.model, runs=runs)
     async with running(
-        wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), metrics=metrics, care=lambda: chosen
+        wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), metrics=metrics, finalizer=lambda: chosen
     ) as memory:
         yield memory
     await sessions.close()

@@ -10,10 +10,10 @@ from mcp_memory_server import Memory, Scope, Statement
 from mcp_memory_server.domain.kernel.spending import Price, parse_ceiling
 from mcp_memory_server.domain.summaries.summary import Level
 from mcp_memory_server.errors import InvalidRequestError, TooLargeError
-from mcp_memory_server.wiring.summaries import Care, ChosenModel
+from mcp_memory_server.wiring.summaries import ChosenModel, FinalizerOptions
 from tests.clock import FakeClock
 from tests.engines.summarizers import MODELS, PATIENCE
-from tests.services.summaries.finalizer_stage import LONG_ENOUGH, looked_after, summaries_stored, talk
+from tests.services.summaries.finalizer_stage import LONG_ENOUGH, finalizing_memory, summaries_stored, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -25,13 +25,13 @@ QUESTION = "Does the hotel take dogs?"
 
 @pytest.fixture
 async def memory(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock) as one:
+    async with finalizing_memory(path, clock) as one:
         yield one
 
 
 @pytest.fixture
 async def other_process(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock) as one:
+    async with finalizing_memory(path, clock) as one:
         yield one
 
 
@@ -56,7 +56,7 @@ async def test_summary_and_open_questions_are_in_the_next_context_at_once(
 
 async def test_a_session_without_turns_can_be_summed_up_by_its_agent(memory: Memory) -> None:
     await memory.conversations.end(CHAT, summary=SUMMARY)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     assert "## Last conversation (2026-03-01, today)\n- Anna compared" in await page(memory)
 
@@ -75,7 +75,7 @@ async def test_what_the_agent_wrote_stays_and_facts_are_still_learned(memory: Me
     await talk(memory, CHAT, "I work at Acme now. Which trains go to Madrid?", "There are three.")
     await memory.conversations.end(CHAT, summary=SUMMARY)
 
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     (summary,) = await memory.summaries.all(ANNA)
     assert (summary.level, summary.made_by, " ".join(summary.discussed)) == (Level.SESSION, "agent", SUMMARY)
@@ -85,12 +85,12 @@ async def test_what_the_agent_wrote_stays_and_facts_are_still_learned(memory: Me
 async def test_a_session_that_goes_on_keeps_what_its_agent_wrote(memory: Memory, clock: FakeClock) -> None:
     await talk(memory, CHAT, "Which trains go to Madrid?", "There are three.")
     await memory.conversations.end(CHAT, summary=SUMMARY, open_questions=[QUESTION])
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
     clock.advance(timedelta(hours=5))
 
     await talk(memory, CHAT, "I also need a restaurant near the river.", "The Rio has a table.")
     clock.advance(LONG_ENOUGH)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     (summary,) = await memory.summaries.all(ANNA)
     assert summary.discussed[:2] == ("Anna compared three trains to Madrid.", "She took the 9:14 and paid 48 euros.")
@@ -104,7 +104,7 @@ async def test_the_same_end_repeated_leaves_one_summary(memory: Memory) -> None:
 
     for _ in range(2):
         await memory.conversations.end(CHAT, summary=SUMMARY, operation_id="end 1")
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
 
     assert len(await summaries_stored(memory, ANNA)) == 1
 
@@ -138,7 +138,7 @@ async def test_what_cannot_be_a_summary_is_refused_and_the_session_stays_open(me
 
 
 async def test_without_a_model_the_next_context_has_the_hand_off_at_once(path: Path, clock: FakeClock) -> None:
-    async with looked_after(path, clock, runs=True) as memory:
+    async with finalizing_memory(path, clock, runs=True) as memory:
         await talk(memory, CHAT, "Please book a table for two in Lisbon.", "It is booked for eight.")
 
         await memory.conversations.end(CHAT)
@@ -158,15 +158,15 @@ async def test_no_model_is_paid_for_a_session_that_its_agent_summed_up(
     path: Path, clock: FakeClock, engine: str
 ) -> None:
     async with MODELS[engine](PATIENCE) as (summarizer, service):
-        care = Care(ChosenModel(summarizer, Price(0.1, 0.5), parse_ceiling("none")))
-        async with looked_after(path, clock, care=care) as memory:
+        options = FinalizerOptions(ChosenModel(summarizer, Price(0.1, 0.5), parse_ceiling("none")))
+        async with finalizing_memory(path, clock, options=options) as memory:
             await talk(memory, CHAT, "Which trains go to Madrid?", "There are three.")
             await memory.conversations.end(CHAT, summary=SUMMARY)
-            await memory.care.finish_due()
+            await memory.finalizer.finish_due()
             asked_for_the_first = len(service.asked)
             await talk(memory, Scope("anna", "chat 2"), "Which trains go to Madrid?", "There are three.")
             await memory.conversations.end(Scope("anna", "chat 2"))
-            await memory.care.finish_due()
+            await memory.finalizer.finish_due()
 
     assert asked_for_the_first == 0
     assert len(service.asked) > 0

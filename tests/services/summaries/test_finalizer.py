@@ -1,4 +1,4 @@
-"""The caretaker: sessions are looked after without anybody asking for it."""
+"""The worker of the finalizer: sessions are summarized in the background."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -52,7 +52,7 @@ async def test_what_another_process_left_is_found_at_the_start_of_the_next(tmp_p
         await talk(memory, CHAT, "I prefer window seats.", "Noted.")
         await memory.conversations.end(CHAT)
 
-    async with open_memory(opened(tmp_path), looks_after_sessions=True) as memory:
+    async with open_memory(opened(tmp_path), finalize_sessions=True) as memory:
         await until(lambda: is_summed_up(memory))
 
 

@@ -11,7 +11,7 @@ from mcp_memory_server.domain.summaries.summary import Level
 from mcp_memory_server.errors import TableUnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
 from tests.clock import FakeClock
-from tests.services.summaries.finalizer_stage import looked_after, summaries_stored, talk
+from tests.services.summaries.finalizer_stage import finalizing_memory, summaries_stored, talk
 from tests.services.turns import Faults
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 async def memory(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock) as one:
+    async with finalizing_memory(path, clock) as one:
         yield one
 
 
@@ -32,7 +32,7 @@ async def hold_sessions(memory: Memory, clock: FakeClock, days: int, *, first: i
         session = Scope("anna", f"chat {number}")
         await talk(memory, session, f"Please order {number} boxes of tulips.", f"Order {number} is placed.")
         await memory.conversations.end(session)
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
         clock.advance(DAY)
 
 
@@ -50,7 +50,7 @@ async def sessions_told(memory: Memory) -> int:
 async def test_the_last_week_is_told_session_by_session(memory: Memory, clock: FakeClock) -> None:
     await hold_sessions(memory, clock, 7)
 
-    await memory.care.fold_due()
+    await memory.finalizer.fold_due()
 
     assert await levels(memory) == {"session": 7}
 
@@ -58,7 +58,7 @@ async def test_the_last_week_is_told_session_by_session(memory: Memory, clock: F
 async def test_what_is_older_is_told_by_week_and_then_by_month(memory: Memory, clock: FakeClock) -> None:
     await hold_sessions(memory, clock, 60)
 
-    await memory.care.fold_due()
+    await memory.finalizer.fold_due()
 
     found = await levels(memory)
     assert found["session"] in (7, 8)
@@ -71,7 +71,7 @@ async def test_what_is_older_is_told_by_week_and_then_by_month(memory: Memory, c
 async def test_after_ninety_days_only_the_profile_is_left(memory: Memory, clock: FakeClock) -> None:
     await hold_sessions(memory, clock, 20)
     for _ in range(120):
-        await memory.care.fold_due()
+        await memory.finalizer.fold_due()
         clock.advance(DAY)
 
     (profile,) = await memory.summaries.all(ANNA)
@@ -83,10 +83,10 @@ async def test_after_ninety_days_only_the_profile_is_left(memory: Memory, clock:
 
 async def test_folding_again_changes_nothing(memory: Memory, clock: FakeClock) -> None:
     await hold_sessions(memory, clock, 50)
-    await memory.care.fold_due()
+    await memory.finalizer.fold_due()
     before = [(item.key, item.version) for item in await summaries_stored(memory, ANNA)]
 
-    again = await memory.care.fold_due()
+    again = await memory.finalizer.fold_due()
 
     assert again.summaries == 0
     assert [(item.key, item.version) for item in await summaries_stored(memory, ANNA)] == before
@@ -96,12 +96,12 @@ async def test_folding_every_day_tells_as_much_as_folding_once(path: Path, clock
     told = []
     for name, daily in (("daily", True), ("once", False)):
         own = FakeClock()
-        async with looked_after(tmp_path / name / "memory.db", own) as memory:
+        async with finalizing_memory(tmp_path / name / "memory.db", own) as memory:
             for number in range(45):
                 await hold_sessions(memory, own, 1, first=number)
                 if daily:
-                    await memory.care.fold_due()
-            await memory.care.fold_due()
+                    await memory.finalizer.fold_due()
+            await memory.finalizer.fold_due()
             told.append(await summaries_stored(memory, ANNA))
 
     counted = [[(item.key, item.body["session_count"], item.body["turn_count"]) for item in items] for items in told]
@@ -118,17 +118,17 @@ async def test_an_interruption_anywhere_loses_nothing_and_counts_nothing_twice(
         faults.append(Faults(table))
         return faults[-1].as_table
 
-    async with looked_after(path, clock, wrap=wrapped) as memory:
+    async with finalizing_memory(path, clock, wrap=wrapped) as memory:
         await hold_sessions(memory, clock, 45)
         for _ in range(30):
             getattr(faults[0], lost)["write"] = TableUnavailableError("gone")
             try:
-                await memory.care.fold_due()
+                await memory.finalizer.fold_due()
             except TableUnavailableError:
                 continue
             break
         getattr(faults[0], lost).clear()
-        await memory.care.fold_due()
+        await memory.finalizer.fold_due()
 
         assert await sessions_told(memory) == 45
 
@@ -139,11 +139,11 @@ async def test_a_session_that_goes_on_after_it_was_folded_is_told_of_its_new_tur
     chat = Scope("anna", "chat 0")
     await hold_sessions(memory, clock, 1)
     clock.advance(20 * DAY)
-    await memory.care.fold_due()
+    await memory.finalizer.fold_due()
 
     await talk(memory, chat, "Please cancel the roses.", "They are cancelled.")
     await memory.conversations.end(chat)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     week, session = await memory.summaries.all(ANNA)
     assert (week.level, session.level, session.turn_count) == (Level.WEEK, Level.SESSION, 2)

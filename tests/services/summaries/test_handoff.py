@@ -13,7 +13,7 @@ from mcp_memory_server.domain.summaries.summary import Level, Summary
 from mcp_memory_server.schema.summary_records import summary_put
 from mcp_memory_server.schema.user_versions import bump_version
 from tests.clock import FakeClock
-from tests.services.summaries.finalizer_stage import looked_after, talk
+from tests.services.summaries.finalizer_stage import finalizing_memory, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 async def memory(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock) as one:
+    async with finalizing_memory(path, clock) as one:
         yield one
 
 
@@ -31,7 +31,7 @@ async def hold(memory: Memory, name: str, *said: str) -> None:
     session = Scope("anna", name)
     await talk(memory, session, *said)
     await memory.conversations.end(session)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
 
 async def page(memory: Memory, session: str = "new", max_tokens: int = 600) -> str:
@@ -120,7 +120,7 @@ async def test_a_thousand_sessions_are_told_in_less_than_800_tokens(memory: Memo
     pages: list[ContextPage] = []
     for _ in range(2):  # before folding, and after it
         pages += [await memory.context.load(Scope("anna", "new"), max_tokens=budget) for budget in (600, 800, 4000)]
-        await memory.care.fold_due()
+        await memory.finalizer.fold_due()
 
     assert max(count_tokens(reply_text(page.to_reply())) for page in pages) < 800
     assert all("## Last conversation" in page.text and "## Earlier conversations" in page.text for page in pages)

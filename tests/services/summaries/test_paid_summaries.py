@@ -17,11 +17,11 @@ from mcp_memory_server.ports.metric_catalogue import SUMMARIES, Metric
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.schema.ending_records import ending_from, ending_key
 from mcp_memory_server.services.kernel.spending import Spending
-from mcp_memory_server.wiring.summaries import Care, ChosenModel
+from mcp_memory_server.wiring.summaries import ChosenModel, FinalizerOptions
 from tests.clock import FakeClock
 from tests.engines.summarizers import MODELS, PATIENCE
 from tests.engines.summary_models import ModelService, refuse
-from tests.services.summaries.finalizer_stage import looked_after, summaries_stored, talk
+from tests.services.summaries.finalizer_stage import finalizing_memory, summaries_stored, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -57,8 +57,8 @@ async def paid(
     metrics: Metrics | None = None,
 ) -> AsyncIterator[tuple[Memory, ModelService]]:
     async with MODELS[engine](deadline) as (summarizer, service):
-        care = Care(ChosenModel(summarizer, HAIKU, parse_ceiling(ceiling)))
-        async with looked_after(path, clock, care=care, metrics=metrics) as memory:
+        options = FinalizerOptions(ChosenModel(summarizer, HAIKU, parse_ceiling(ceiling)))
+        async with finalizing_memory(path, clock, options=options, metrics=metrics) as memory:
             yield memory, service
 
 
@@ -114,8 +114,8 @@ async def test_every_session_has_one_summary_whatever_the_model_does(
         service.next, service.always = (happening, None) if isinstance(happening, list) else ([], happening)
         sessions = await hold_sessions(memory)
 
-        await memory.care.finish_due()
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
+        await memory.finalizer.finish_due()
 
         makers = await made_by(memory, sessions)
         assert makers == [engine if expected == "model" else "built-in"] * SESSIONS
@@ -128,7 +128,7 @@ async def test_a_model_that_hangs_holds_no_session_up_for_long(engine: str, path
         service.always = lambda: str(released.wait(30))
         sessions = await hold_sessions(memory)
 
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
         released.set()
 
         assert await made_by(memory, sessions) == ["built-in"] * SESSIONS
@@ -141,7 +141,7 @@ async def test_at_the_ceiling_the_built_in_summarizer_serves_and_no_model_is_ask
     async with paid(engine, path, clock, "tokens=1") as (memory, service):
         sessions = await hold_sessions(memory)
 
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
 
         assert await made_by(memory, sessions) == ["built-in"] * SESSIONS
         assert service.asked == []
@@ -153,7 +153,7 @@ async def test_a_user_at_their_own_ceiling_does_not_touch_others(path: Path, clo
         for session in (first, second, Scope("bo", "one")):
             await talk(memory, session, "I prefer window seats on trains to Madrid.", "Noted.")
             await memory.conversations.end(session)
-            await memory.care.finish_due()
+            await memory.finalizer.finish_due()
 
         of_anna = [summary.made_by.partition("/")[0] for summary in await memory.summaries.all(Scope("anna"))]
         assert sorted(of_anna) == ["anthropic", "built-in"]
@@ -166,13 +166,13 @@ async def test_a_new_day_has_a_new_ceiling(path: Path, clock: FakeClock) -> None
             session = Scope(f"user {number}", "chat")
             await talk(memory, session, "I prefer window seats on trains to Madrid.", "Noted.")
             await memory.conversations.end(session)
-            await memory.care.finish_due()
+            await memory.finalizer.finish_due()
         today = len(service.asked)
 
         clock.advance(timedelta(days=1))
         await talk(memory, Scope("late", "chat"), "I prefer window seats on trains to Madrid.", "Noted.")
         await memory.conversations.end(Scope("late", "chat"))
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
 
         assert (today, len(service.asked)) == (1, 2)
 
@@ -181,7 +181,7 @@ async def test_what_a_summary_cost_is_what_is_counted(path: Path, clock: FakeClo
     async with paid("anthropic", path, clock, "dollars=1") as (memory, _):
         await hold_sessions(memory, 3)
 
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
 
         assert memory.spending is not None
         today = await memory.spending.today()
@@ -232,9 +232,9 @@ async def test_the_metrics_say_why_the_built_in_summarizer_served(path: Path, cl
         for number in range(2):
             await talk(memory, Scope("anna", f"{number}"), "I prefer window seats on trains to Madrid.", "Noted.")
             await memory.conversations.end(Scope("anna", f"{number}"))
-            await memory.care.finish_due()
+            await memory.finalizer.finish_due()
             clock.advance(timedelta(days=1 - number))
         await hold_sessions(memory, 1)
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
 
     assert noted.summaries == [("built-in", "invalid_reply"), ("anthropic", "ok"), ("built-in", "over_budget")]

@@ -11,7 +11,7 @@ from mcp_memory_server.domain.recall.answers import reply_text
 from mcp_memory_server.domain.sessions.limits import MAX_TURNS
 from mcp_memory_server.services.summaries.rolling_summaries import LONGEST_SUMMARY
 from tests.clock import FakeClock
-from tests.services.summaries.finalizer_stage import looked_after
+from tests.services.summaries.finalizer_stage import finalizing_memory
 from tests.services.turns import Faults
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ async def speak(memory: Memory, count: int) -> None:
 
 @pytest.fixture(params=[True, False], ids=["with copies", "from the table"])
 async def memory(request: pytest.FixtureRequest, path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock, with_copies=request.param) as one:
+    async with finalizing_memory(path, clock, with_copies=request.param) as one:
         yield one
 
 
@@ -38,7 +38,7 @@ async def test_what_made_way_is_in_the_summary_that_comes_with_the_session(memor
     await speak(memory, 2 * MAX_TURNS)
     at_hand = (await memory.conversations.load(CHAT)).turns
 
-    await memory.care.roll([CHAT])
+    await memory.finalizer.roll([CHAT])
 
     loaded = await memory.conversations.load(CHAT)
     assert all("walnuts" not in turn.content for turn in at_hand)
@@ -50,7 +50,7 @@ async def test_what_made_way_is_in_the_summary_that_comes_with_the_session(memor
 async def test_a_session_of_which_nothing_made_way_has_none(memory: Memory) -> None:
     await speak(memory, 6)
 
-    await memory.care.roll([CHAT])
+    await memory.finalizer.roll([CHAT])
 
     assert (await memory.conversations.load(CHAT)).summary is None
 
@@ -59,7 +59,7 @@ async def test_rolling_on_keeps_the_beginning_and_stays_short(memory: Memory) ->
     await memory.conversations.append(CHAT, NewTurn(Role.USER, FIRST, importance=0.3))
     for _ in range(8):
         await speak(memory, 30)
-        await memory.care.roll([CHAT])
+        await memory.finalizer.roll([CHAT])
 
     loaded = await memory.conversations.load(CHAT)
     assert loaded.summary is not None
@@ -69,10 +69,10 @@ async def test_rolling_on_keeps_the_beginning_and_stays_short(memory: Memory) ->
 
 async def test_rolling_again_reads_nothing_twice_and_changes_nothing(memory: Memory) -> None:
     await speak(memory, 50)
-    await memory.care.roll([CHAT])
+    await memory.finalizer.roll([CHAT])
     first = (await memory.conversations.load(CHAT)).summary
 
-    await memory.care.roll([CHAT])
+    await memory.finalizer.roll([CHAT])
 
     assert (await memory.conversations.load(CHAT)).summary == first
 
@@ -84,9 +84,9 @@ async def test_it_is_read_with_the_one_query_of_the_session(path: Path, clock: F
         watched.append(Faults(table))  # pyright: ignore[reportArgumentType]
         return watched[-1].as_table
 
-    async with looked_after(path, clock, with_copies=False, wrap=wrap) as memory:  # pyright: ignore[reportArgumentType]
+    async with finalizing_memory(path, clock, with_copies=False, wrap=wrap) as memory:  # pyright: ignore[reportArgumentType]
         await speak(memory, 50)
-        await memory.care.roll([CHAT])
+        await memory.finalizer.roll([CHAT])
         watched[0].calls.clear()
 
         loaded = await memory.conversations.load(CHAT)
@@ -99,7 +99,7 @@ async def test_a_page_has_room_for_the_summary_and_for_the_last_turns(memory: Me
     await memory.conversations.append(CHAT, NewTurn(Role.USER, FIRST, importance=0.3))
     for _ in range(4):
         await speak(memory, 30)
-        await memory.care.roll([CHAT])
+        await memory.finalizer.roll([CHAT])
 
     page = await memory.context.load(CHAT, max_tokens=budget)
 

@@ -13,10 +13,10 @@ from mcp_memory_server.domain.summaries.extracts import extract
 from mcp_memory_server.domain.summaries.material import Material
 from mcp_memory_server.ports.summarizer import Drafted
 from mcp_memory_server.schema.ending_records import ending_from, ending_key
-from mcp_memory_server.services.summaries.ending_leases import LEASE
-from mcp_memory_server.wiring.summaries import Care, ChosenModel
+from mcp_memory_server.services.summaries.session_leases import LEASE
+from mcp_memory_server.wiring.summaries import ChosenModel, FinalizerOptions
 from tests.clock import FakeClock
-from tests.services.summaries.finalizer_stage import looked_after, summaries_stored, talk
+from tests.services.summaries.finalizer_stage import finalizing_memory, summaries_stored, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +50,9 @@ def slow() -> Thinking:
 
 @pytest.fixture
 async def memory(path: Path, clock: FakeClock, slow: Thinking) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock, care=Care(ChosenModel(slow, Price(0, 0), Ceiling()))) as one:
+    async with finalizing_memory(
+        path, clock, options=FinalizerOptions(ChosenModel(slow, Price(0, 0), Ceiling()))
+    ) as one:
         await talk(one, CHAT, "Please book a table for two in Lisbon.", "It is booked.")
         await one.conversations.end(CHAT)
         yield one
@@ -58,7 +60,7 @@ async def memory(path: Path, clock: FakeClock, slow: Thinking) -> AsyncIterator[
 
 @pytest.fixture
 async def other_process(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock) as one:
+    async with finalizing_memory(path, clock) as one:
         yield one
 
 
@@ -69,10 +71,10 @@ async def times(memory: Memory) -> int:
 async def test_while_one_is_at_it_the_other_leaves_the_session_alone(
     memory: Memory, other_process: Memory, slow: Thinking
 ) -> None:
-    at_it = asyncio.create_task(memory.care.finish_due())
+    at_it = asyncio.create_task(memory.finalizer.finish_due())
     await slow.began.wait()
 
-    assert await other_process.care.finish_due() == 0
+    assert await other_process.finalizer.finish_due() == 0
     slow.may_end.set()
     await at_it
 
@@ -83,13 +85,13 @@ async def test_while_one_is_at_it_the_other_leaves_the_session_alone(
 async def test_the_claim_of_one_that_died_passes_on(
     memory: Memory, other_process: Memory, slow: Thinking, clock: FakeClock
 ) -> None:
-    died = asyncio.create_task(memory.care.finish_due())
+    died = asyncio.create_task(memory.finalizer.finish_due())
     await slow.began.wait()
     died.cancel()
     await asyncio.gather(died, return_exceptions=True)
 
     clock.advance(LEASE)
-    await other_process.care.finish_due()
+    await other_process.finalizer.finish_due()
 
     assert (len(await summaries_stored(memory, CHAT)), await times(memory)) == (1, 1)
 
@@ -97,10 +99,10 @@ async def test_the_claim_of_one_that_died_passes_on(
 async def test_one_that_was_taken_for_dead_writes_nothing_when_it_wakes(
     memory: Memory, other_process: Memory, slow: Thinking, clock: FakeClock
 ) -> None:
-    asleep = asyncio.create_task(memory.care.finish_due())
+    asleep = asyncio.create_task(memory.finalizer.finish_due())
     await slow.began.wait()
     clock.advance(LEASE)
-    await other_process.care.finish_due()
+    await other_process.finalizer.finish_due()
 
     slow.may_end.set()
     await asleep
@@ -112,17 +114,17 @@ async def test_one_that_was_taken_for_dead_writes_nothing_when_it_wakes(
 async def test_many_processes_finish_many_sessions_once_each(path: Path, clock: FakeClock) -> None:
     sessions = [Scope(f"user {number % 7}", f"chat {number}") for number in range(40)]
     async with (
-        looked_after(path, clock) as one,
-        looked_after(path, clock) as two,
-        looked_after(path, clock, with_copies=False) as three,
+        finalizing_memory(path, clock) as one,
+        finalizing_memory(path, clock) as two,
+        finalizing_memory(path, clock, with_copies=False) as three,
     ):
         for session in sessions:
             await talk(one, session, f"Please book table {session.session_id}.", "It is booked.")
             await one.conversations.end(session)
 
-        await asyncio.gather(*(process.care.finish_due() for process in (one, two, three)))
+        await asyncio.gather(*(process.finalizer.finish_due() for process in (one, two, three)))
         clock.advance(timedelta(minutes=5))
-        await asyncio.gather(*(process.care.finish_due() for process in (one, two, three)))
+        await asyncio.gather(*(process.finalizer.finish_due() for process in (one, two, three)))
 
         found = [ending_from(await one.table.get(ending_key(session))).times for session in sessions]
         stored = [len(await summaries_stored(one, Scope(f"user {number}"))) for number in range(7)]

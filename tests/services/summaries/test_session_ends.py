@@ -11,7 +11,7 @@ from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.summaries.summary import Level
 from mcp_memory_server.schema.ending_records import ending_from, ending_key
 from tests.clock import FakeClock
-from tests.services.summaries.finalizer_stage import LONG_ENOUGH, looked_after, summaries_stored, talk
+from tests.services.summaries.finalizer_stage import LONG_ENOUGH, finalizing_memory, summaries_stored, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -21,13 +21,13 @@ CHAT = Scope("anna", "chat 1")
 
 @pytest.fixture
 async def memory(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock) as one:
+    async with finalizing_memory(path, clock) as one:
         yield one
 
 
 @pytest.fixture
 async def other_process(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with looked_after(path, clock) as one:
+    async with finalizing_memory(path, clock) as one:
         yield one
 
 
@@ -35,7 +35,7 @@ async def test_a_session_that_is_ended_is_summed_up(memory: Memory) -> None:
     await talk(memory, CHAT, "I prefer window seats.", "Noted.", "Can I bring my dog on the train?", "I'll check that.")
 
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     (summary,) = await memory.summaries.all(ANNA)
     assert (summary.level, summary.id, summary.turn_count, summary.made_by) == (Level.SESSION, "chat 1", 4, "built-in")
@@ -46,24 +46,24 @@ async def test_a_session_that_is_ended_is_summed_up(memory: Memory) -> None:
 
 async def test_a_session_whose_deadline_passes_is_summed_up(memory: Memory, clock: FakeClock) -> None:
     await talk(memory, CHAT, "Please book a table for two in Lisbon.", "It is booked.")
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
     before = await memory.summaries.all(ANNA)
 
     clock.advance(LONG_ENOUGH)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     assert (before, len(await memory.summaries.all(ANNA))) == ([], 1)
 
 
 async def test_a_session_that_no_session_memory_knows_is_found_in_the_table(path: Path, clock: FakeClock) -> None:
-    async with looked_after(path, clock, with_copies=False) as memory:
+    async with finalizing_memory(path, clock, with_copies=False) as memory:
         await talk(memory, CHAT, "Please book a table for two in Lisbon.", "It is booked.")
-        await memory.care.watch([(CHAT, Tier.STANDARD)])
-        await memory.care.finish_due()
+        await memory.finalizer.watch({CHAT: Tier.STANDARD})
+        await memory.finalizer.finish_due()
         before = await memory.summaries.all(ANNA)
 
         clock.advance(LONG_ENOUGH)
-        await memory.care.finish_due()
+        await memory.finalizer.finish_due()
 
         assert (before, len(await memory.summaries.all(ANNA))) == ([], 1)
 
@@ -73,7 +73,7 @@ async def test_ending_twice_leaves_one_summary_that_was_made_once(memory: Memory
 
     for process in (memory, other_process, memory):
         await process.conversations.end(CHAT)
-        await process.care.finish_due()
+        await process.finalizer.finish_due()
 
     assert len(await summaries_stored(memory, ANNA)) == 1
     assert ending_from(await memory.table.get(ending_key(CHAT))).times == 1
@@ -84,12 +84,12 @@ async def test_a_session_that_goes_on_gets_a_new_summary_that_replaces_the_first
 ) -> None:
     await talk(memory, CHAT, "Please book a table for two in Lisbon.", "It is booked.")
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
     clock.advance(timedelta(hours=5))
 
     await talk(memory, CHAT, "I also need a hotel near the river.", "The Rio has a room.")
     clock.advance(LONG_ENOUGH)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     (summary,) = await memory.summaries.all(ANNA)
     assert summary.turn_count == 4
@@ -102,7 +102,7 @@ async def test_a_session_that_goes_on_while_it_is_due_is_left_alone(memory: Memo
     await talk(memory, CHAT, "And a taxi.")
     clock.advance(timedelta(minutes=2))
 
-    await memory.care.finish([CHAT])
+    await memory.finalizer.finish([CHAT])
 
     assert await memory.summaries.all(ANNA) == []
 
@@ -112,7 +112,7 @@ async def test_what_the_user_stated_is_learned_with_its_turn_and_only_once(memor
     first = (await memory.conversations.load(CHAT)).turns[0]
 
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     facts = {fact.text: fact for fact in await memory.facts.all(ANNA)}
     employer = facts["The user works at Acme."]
@@ -126,7 +126,7 @@ async def test_what_the_agent_saved_is_not_learned_again(memory: Memory) -> None
     await talk(memory, CHAT, "I work at Acme.", "Noted.")
 
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     assert [fact.text for fact in await memory.facts.all(ANNA)] == ["Anna works at Acme."]
 
@@ -137,7 +137,7 @@ async def test_what_was_said_before_something_newer_was_saved_is_not_learned(mem
     await memory.facts.learn(ANNA, Statement("Anna works at Globex.", topic="work/employer"))
 
     clock.advance(LONG_ENOUGH)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     assert [fact.text for fact in await memory.facts.all(ANNA)] == ["Anna works at Globex."]
 
@@ -153,7 +153,7 @@ async def test_neither_tools_nor_pasted_pages_nor_secrets_teach_anything(memory:
     )
 
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     (summary,) = await memory.summaries.all(ANNA)
     assert await memory.facts.all(ANNA) == []
@@ -166,7 +166,7 @@ async def test_an_order_to_the_summarizer_changes_nothing_but_itself(memory: Mem
     await talk(memory, CHAT, "Please book a table for two in Lisbon.", "It is booked.", order, "I cannot do that.")
 
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     (summary,) = await memory.summaries.all(ANNA)
     assert "admin" not in summary.text
@@ -180,7 +180,7 @@ async def test_what_was_forgotten_is_neither_learned_nor_told_from_old_turns(mem
     await memory.erasure.forget(ANNA, learned.fact.id)
 
     clock.advance(LONG_ENOUGH)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     assert await memory.facts.all(ANNA) == []
     assert all("Rose Street" not in summary.text for summary in await memory.summaries.all(ANNA))
@@ -189,7 +189,7 @@ async def test_what_was_forgotten_is_neither_learned_nor_told_from_old_turns(mem
 async def test_forgetting_takes_a_thing_out_of_the_summaries_that_tell_it(memory: Memory) -> None:
     await talk(memory, CHAT, "I prefer that you send it to 5 Rose Street, Lisbon. I like long walks.", "Sent.")
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
     learned = await memory.facts.learn(ANNA, Statement("Anna's address is 5 Rose Street, Lisbon."))
 
     await memory.erasure.forget(ANNA, learned.fact.id)
@@ -202,7 +202,7 @@ async def test_forgetting_takes_a_thing_out_of_the_summaries_that_tell_it(memory
 async def test_a_session_without_turns_leaves_nothing_behind(memory: Memory) -> None:
     await memory.conversations.end(CHAT)
 
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     assert await memory.table.get(ending_key(CHAT)) is None
     assert await memory.summaries.all(ANNA) == []
@@ -211,7 +211,7 @@ async def test_a_session_without_turns_leaves_nothing_behind(memory: Memory) -> 
 async def test_erasing_a_user_takes_summaries_and_endings_along(memory: Memory) -> None:
     await talk(memory, CHAT, "Please book a table for two in Lisbon.", "It is booked.")
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     await memory.erasure.forget_user(ANNA)
 

@@ -33,20 +33,20 @@ async def memory(item_table: ItemTable, clock: FakeClock) -> AsyncIterator[Memor
 async def talk(memory: Memory, scope: Scope) -> None:
     await memory.conversations.append(scope, NewTurn(Role.USER, "I work at Acme. Please book a table in Lisbon."))
     await memory.conversations.append(scope, NewTurn(Role.ASSISTANT, "It is booked."))
-    await memory.care.watch([(scope, Tier.STANDARD)])
+    await memory.finalizer.watch({scope: Tier.STANDARD})
 
 
 async def test_a_session_is_found_by_the_table_alone_and_summed_up_once(memory: Memory, clock: FakeClock) -> None:
     await talk(memory, CHAT)
     clock.advance(timedelta(hours=3))
 
-    await asyncio.gather(*(memory.care.finish_due() for _ in range(3)))
+    await asyncio.gather(*(memory.finalizer.finish_due() for _ in range(3)))
 
     (summary,) = await memory.summaries.all(ANA)
     assert (summary.id, summary.turn_count) == (CHAT.session_id, 2)
     assert ending_from(await memory.table.get(ending_key(CHAT))).times == 1
     assert [fact.text for fact in await memory.facts.all(ANA)] == ["The user works at Acme."]
-    assert list(await memory.care.due()) == []
+    assert list(await memory.finalizer.due()) == []
 
 
 async def test_summaries_fold_for_every_user_that_the_index_lists(memory: Memory, clock: FakeClock) -> None:
@@ -54,20 +54,20 @@ async def test_summaries_fold_for_every_user_that_the_index_lists(memory: Memory
     for number in range(6):
         await talk(memory, Scope(users[number % 3].user_id, f"chat {number}"))
     clock.advance(timedelta(hours=3))
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
     clock.advance(timedelta(days=10))
 
-    folded = await memory.care.fold_due()
+    folded = await memory.finalizer.fold_due()
 
     assert (folded.users, folded.summaries) == (3, 6)
     assert [[one.level for one in await memory.summaries.all(user)] for user in users] == [[Level.WEEK]] * 3
-    assert (await memory.care.fold_due()).summaries == 0
+    assert (await memory.finalizer.fold_due()).summaries == 0
 
 
 async def test_the_page_begins_with_the_hand_off(memory: Memory) -> None:
     await talk(memory, CHAT)
     await memory.conversations.end(CHAT)
-    await memory.care.finish_due()
+    await memory.finalizer.finish_due()
 
     page = await memory.context.load(Scope(ANA.user_id, "next"))
 
