@@ -1,4 +1,18 @@
-"""The outbox: turns that were acknowledged before the table had them."""
+"""The outbox: turns that were acknowledged before the table had them.
+
+Invariants:
+
+1. A queued turn is removed only after the table, or the dead letter queue, has it.
+2. A session is leased to at most one owner at a time; the turns of a session are claimed in the order of adding.
+3. An owner that stops renewing its lease loses it: another owner may then deliver the same turn again. Writing a turn
+   twice is harmless, because the table recognises the operation.
+4. A turn that was put off holds up the later turns of its session.
+
+    queued --claim--> leased --remove--> delivered
+       ^                |  put_off: attempts + 1, pause
+       +--lease over,---+--> resting --pause over--> queued
+          release
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -21,7 +21,7 @@ counters say how many there are before anything is written there, and there are 
 ``#`` sorts before every turn. How a session ends is nothing that a reader of turns needs (`schema.ending_records`).
 
 A turn says under which operation it was put (``o``; earlier ones say so with their row), and which writer (``w``) will
-count it. The counters hold the mark of each writer (``upto``): a turn id, and when it was set.
+count it. The counters hold the watermark of each writer (``upto``): a turn id, and when it was set.
 """
 
 import zlib
@@ -47,7 +47,7 @@ FROM_TURNS_ON = (TURNS, "~~")
 UPTO = "upto"
 
 TURN_COUNT, TOKEN_COUNT = "turns", "tokens"
-MARKS, PARTITIONS, ENDED_AT = "upto", "partitions", "ended_at"
+WATERMARKS, PARTITIONS, ENDED_AT = "upto", "partitions", "ended_at"
 OPERATION, WRITER = "o", "w"
 COUNTED = (WRITER, "token_count")
 """What is read of a turn in order to count it."""
@@ -63,7 +63,7 @@ _VIEWS = {
     View.SUMMARY: ("role", *_CONTENT),
     View.EVERYTHING: None,
 }
-_COUNTERS = (TURN_COUNT, TOKEN_COUNT, MARKS, PARTITIONS, ENDED_AT)
+_COUNTERS = (TURN_COUNT, TOKEN_COUNT, WATERMARKS, PARTITIONS, ENDED_AT)
 _BESIDE = (OPERATION, *COUNTED, *_COUNTERS, "text")
 RECOGNISED = (OPERATION, *_COUNTERS)
 """What is read in order to recognise turns that were put before."""
@@ -71,10 +71,19 @@ RECOGNISED = (OPERATION, *_COUNTERS)
 
 @dataclass(frozen=True)
 class Written:
-    """A turn as items: the parts of a long content first, so that a turn is only seen when all of it is there."""
+    """A turn as items: the parts of a long content are put first, so that a stored turn is always complete."""
 
     parts: tuple[Put, ...]
     turn: Put
+
+    def turn_in(self, number: int, writer: str | None) -> Put:
+        """Return the turn as it is put into this partition of its session; the writer counts it later, if any."""
+        put = self.turn
+        if not number and writer is None:
+            return put
+        key = Key(f"{put.key.pk}#{number}", put.key.sk) if number else put.key
+        body = put.body if writer is None else {**put.body, WRITER: writer}
+        return Put(key, body, put.expected_version, put.expires_at)
 
 
 def session_partition(scope: Scope, number: int = 0) -> str:
@@ -135,15 +144,15 @@ def counters_from(meta: Item | None) -> Counters:
         version=meta.version,
         turns=_number(meta.body, TURN_COUNT, 0),
         tokens=_number(meta.body, TOKEN_COUNT, 0),
-        marks=_marks(meta.body.get(MARKS)),
+        watermarks=_watermarks(meta.body.get(WATERMARKS)),
         partitions=max(1, _number(meta.body, PARTITIONS, 1)),
         ended_at=None if ended_at is None else datetime.fromisoformat(ended_at),
     )
 
 
-def marks_body(marks: Mapping[str, Watermark]) -> dict[str, Value]:
-    """Return the marks in their stored form."""
-    return {writer: [mark.upto, int(mark.at.timestamp())] for writer, mark in marks.items()}
+def watermarks_body(watermarks: Mapping[str, Watermark]) -> dict[str, Value]:
+    """Return the watermarks in their stored form."""
+    return {writer: [watermark.upto, int(watermark.at.timestamp())] for writer, watermark in watermarks.items()}
 
 
 def session_written(
@@ -205,18 +214,15 @@ def written(
     turn: Turn,
     now: datetime,
     *,
-    number: int = 0,
     operation: str | None = None,
-    writer: str | None = None,
     beside: Mapping[str, Value] | None = None,
 ) -> Written:
-    """Return the turn as the items that hold it, with what is stored ``beside`` its content.
-
-    Without a writer, it is counted by the write that stores it.
-    """
+    """Return the items that hold the turn in the first partition of its session, with what is stored ``beside`` it."""
     # An old conversation that is brought along lives from now on.
     partition, expires_at = session_partition(scope), max(turn.at, now) + LIFE
-    body = _details(turn) | {name: value for name, value in ((OPERATION, operation), (WRITER, writer)) if value}
+    body = _details(turn)
+    if operation:
+        body[OPERATION] = operation
     body |= beside or {}
     packed = _packed(turn.content)
     pieces: list[bytes] = []
@@ -232,7 +238,7 @@ def written(
         Put(Key(_parts_partition(partition, turn.id), f"{number:04}"), {"packed": piece}, 0, expires_at)
         for number, piece in enumerate(pieces)
     )
-    return Written(parts, Put(turn_key(scope, turn.id, number), body, expected_version=0, expires_at=expires_at))
+    return Written(parts, Put(Key(partition, TURNS + turn.id), body, expected_version=0, expires_at=expires_at))
 
 
 def parts_of(item: Item) -> str | None:
@@ -241,7 +247,7 @@ def parts_of(item: Item) -> str | None:
 
 
 def have_the_same_content(one: Item, other: Item) -> bool:
-    """Tell whether two turns are the same words of the same one. Of very long ones that is not known."""
+    """Return whether two turns are the same words of the same one. Of very long ones that is not known."""
     return "parts" not in one.body and all(one.body.get(name) == other.body.get(name) for name in _SAID)
 
 
@@ -315,9 +321,9 @@ def _parts_partition(session: str, turn: str) -> str:
     return f"PARTS#{user}#{session_id}#{turn}"
 
 
-def _marks(stored: Value) -> dict[str, Watermark]:
-    marks = cast("Mapping[str, tuple[str, int]]", stored if isinstance(stored, Mapping) else {})
-    return {writer: Watermark(upto, datetime.fromtimestamp(at, UTC)) for writer, (upto, at) in marks.items()}
+def _watermarks(stored: Value) -> dict[str, Watermark]:
+    watermarks = cast("Mapping[str, tuple[str, int]]", stored if isinstance(stored, Mapping) else {})
+    return {writer: Watermark(upto, datetime.fromtimestamp(at, UTC)) for writer, (upto, at) in watermarks.items()}
 
 
 def _text(body: Mapping[str, Value], name: str) -> str | None:

@@ -243,9 +243,7 @@ def _assembled(
 
     def elsewhere() -> OtherStores:
         beside = sessions().beside
-        return OtherStores(
-            beside.states, [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None]
-        )
+        return OtherStores(beside.cache, [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None])
 
     return Memory(
         facts=facts,

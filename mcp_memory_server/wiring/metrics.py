@@ -65,11 +65,19 @@ def measured_table(settings: Settings, table: ItemTable, metrics: Metrics) -> It
 
 
 def measured_sessions(settings: Settings, beside: SessionBackends, metrics: Metrics) -> SessionBackends:
-    """Return what lies beside the table, with every call to the session memory measured."""
-    from mcp_memory_server.adapters.opentelemetry.session_memory import MeasuredSessionMemory
+    """Return what lies beside the table, with every call to the stores of sessions measured."""
+    from mcp_memory_server.adapters.opentelemetry.session_stores import (
+        MeasuredSessionCache,
+        MeasuredSessionDeadlines,
+        MeasuredSharedStateStore,
+        SessionCalls,
+    )
 
-    if beside.states is None:
-        return beside
     engine = "redis" if isinstance(parse_sessions(settings.sessions), RedisStore) else "sqlite"
-    states = MeasuredSessionMemory(beside.states, metrics, engine=engine)
-    return replace(beside, copies=states if beside.copies else None, states=states)
+    calls = SessionCalls(metrics, engine)
+    return replace(
+        beside,
+        cache=beside.cache and MeasuredSessionCache(beside.cache, calls),
+        states=beside.states and MeasuredSharedStateStore(beside.states, calls),
+        deadlines=beside.deadlines and MeasuredSessionDeadlines(beside.deadlines, calls),
+    )

@@ -16,7 +16,7 @@ from mcp_memory_server.services.recall.access_counts import AccessCounts
 from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.nearby_turns import NearbyTurns
 from mcp_memory_server.services.recall.reembedding import Reembedding
-from mcp_memory_server.services.sessions.local_writes import LocalWrites
+from mcp_memory_server.services.sessions.session_activity import LocalWrites
 from mcp_memory_server.wiring.embeddings import new_search_index
 
 BACKGROUND_THREAD = "memory-background"

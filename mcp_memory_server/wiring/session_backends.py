@@ -1,10 +1,11 @@
-"""Choosing what lies beside the table: copies of running sessions, what is on its way, and what was given up."""
+"""Choosing what lies beside the table: the cache of running sessions, the outbox and the dead letters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcp_memory_server.addresses import (
     DaxTable,
@@ -24,9 +25,17 @@ from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.outbox import Outbox
-from mcp_memory_server.ports.session_memory import SessionMemory
+from mcp_memory_server.ports.session_cache import SessionCache
+from mcp_memory_server.ports.session_deadlines import SessionDeadlines
+from mcp_memory_server.ports.shared_state_store import SharedStateStore
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.packages import missing_package
+
+if TYPE_CHECKING:
+    from mcp_memory_server.adapters.redis.sessions import RedisSessions
+    from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
+
+    _Sessions = SqliteSessionMemory | RedisSessions | None
 
 SESSIONS_FILE = "sessions.db"
 OUTBOX_FILE = "outbox.db"
@@ -37,11 +46,12 @@ NAME_LENGTH = 8
 class SessionBackends:
     """What running sessions use beside the table; each may be done without.
 
-    ``copies`` may be served only where every process that writes to the table can reach them; ``states`` need not.
+    The cache is used only where every process that writes to the table can reach it.
     """
 
-    copies: SessionMemory | None = None
-    states: SessionMemory | None = None
+    cache: SessionCache | None = None
+    states: SharedStateStore | None = None
+    deadlines: SessionDeadlines | None = None
     outbox: Outbox | None = None
     dead_letters: DeadLetters | None = None
     acknowledge: Acknowledge = Acknowledge.TABLE
@@ -49,7 +59,7 @@ class SessionBackends:
 
     async def close(self) -> None:
         """Let go of all of them."""
-        for store in (self.states, self.outbox, self.dead_letters):
+        for store in (self.cache, self.outbox, self.dead_letters):
             if store is not None:
                 await store.close()
 
@@ -88,16 +98,17 @@ def open_backends(settings: Settings, now: Callable[[], datetime]) -> SessionBac
     Raises:
         ConfigurationError: A package is missing, or two settings do not go together.
     """
-    states = _open_sessions(settings, now)
-    outbox = _open_outbox(settings, states, now)
+    sessions = _open_sessions(settings, now)
+    outbox = _open_outbox(settings, sessions, now)
     if outbox is None and settings.acknowledge is Acknowledge.OUTBOX:
         raise ConfigurationError("MCP_MEMORY_ACKNOWLEDGE=outbox needs an outbox; MCP_MEMORY_OUTBOX is none")
     # A file of this machine misses what other machines write to a table that they share.
     in_redis = isinstance(parse_sessions(settings.sessions), RedisStore)
     is_shared = in_redis or isinstance(parse_table(settings.table), SqliteTable)
     return SessionBackends(
-        copies=states if is_shared else None,
-        states=states,
+        cache=sessions.cache if sessions is not None and is_shared else None,
+        states=None if sessions is None else sessions.states,
+        deadlines=sessions.deadlines if sessions is not None and is_shared else None,
         outbox=outbox,
         dead_letters=_open_dead_letters(settings, now),
         acknowledge=settings.acknowledge,
@@ -106,7 +117,7 @@ def open_backends(settings: Settings, now: Callable[[], datetime]) -> SessionBac
 
 
 def _name(settings: Settings) -> str:
-    """Return what tells the copies of this table from those of another one in the same Redis."""
+    """Return what tells the cache of this table from that of another one in the same Redis."""
     match parse_table(settings.table):
         case SqliteTable(path):
             named = f"sqlite {path}"
@@ -120,7 +131,7 @@ def _folder(settings: Settings) -> Path:
     return table.path.parent if isinstance(table, SqliteTable) else data_folder()
 
 
-def _open_sessions(settings: Settings, now: Callable[[], datetime]) -> SessionMemory | None:
+def _open_sessions(settings: Settings, now: Callable[[], datetime]) -> "_Sessions":
     match parse_sessions(settings.sessions):
         case LocalFile():
             from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
@@ -128,7 +139,7 @@ def _open_sessions(settings: Settings, now: Callable[[], datetime]) -> SessionMe
             return SqliteSessionMemory(sessions_file(settings), now=now)
         case RedisStore(url):
             try:
-                from mcp_memory_server.adapters.redis.session_memory import open_redis
+                from mcp_memory_server.adapters.redis.sessions import open_redis
             except ModuleNotFoundError as error:
                 raise missing_package("redis", error) from error
             return open_redis(url or "", namespace=_name(settings))
@@ -136,7 +147,7 @@ def _open_sessions(settings: Settings, now: Callable[[], datetime]) -> SessionMe
             return None
 
 
-def _open_outbox(settings: Settings, sessions: SessionMemory | None, now: Callable[[], datetime]) -> Outbox | None:
+def _open_outbox(settings: Settings, sessions: "_Sessions", now: Callable[[], datetime]) -> Outbox | None:
     match parse_outbox(settings.outbox):
         case LocalFile():
             from mcp_memory_server.adapters.sqlite.outbox import SqliteOutbox
@@ -148,13 +159,13 @@ def _open_outbox(settings: Settings, sessions: SessionMemory | None, now: Callab
             return None
 
 
-def _redis_outbox(sessions: SessionMemory | None) -> Outbox:
+def _redis_outbox(sessions: "_Sessions") -> Outbox:
     try:
         from mcp_memory_server.adapters.redis.outbox import RedisOutbox
-        from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory
+        from mcp_memory_server.adapters.redis.sessions import RedisSessions
     except ModuleNotFoundError as error:
         raise missing_package("redis", error) from error
-    if not isinstance(sessions, RedisSessionMemory):
+    if not isinstance(sessions, RedisSessions):
         raise ConfigurationError(
             "MCP_MEMORY_OUTBOX=redis: is the Redis of the sessions; set MCP_MEMORY_SESSIONS=redis://host:6379/0 too"
         )

@@ -16,15 +16,14 @@ from mcp_memory_server.services.conversations.tool_log import ToolLog
 from mcp_memory_server.services.facts.facts import Facts
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.sessions.cache_epoch import CacheEpoch
-from mcp_memory_server.services.sessions.local_writes import LocalWrites
 from mcp_memory_server.services.sessions.outbox_worker import OutboxWorker
+from mcp_memory_server.services.sessions.session_activity import LocalWrites
 from mcp_memory_server.services.sessions.session_reader import SessionReader
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.sessions.shared_states import SharedStates
 from mcp_memory_server.services.sessions.snapshots import Snapshots
-from mcp_memory_server.services.sessions.stored_turns import StoredTurns
-from mcp_memory_server.services.sessions.table_timeout import TableTimeout
-from mcp_memory_server.services.sessions.turn_sequencer import TurnSequencer
+from mcp_memory_server.services.sessions.stored_turns import StoredTurns, TableTimeout
+from mcp_memory_server.services.sessions.turn_appender import TurnAppender
 from mcp_memory_server.wiring.session_backends import SessionBackends
 from mcp_memory_server.wiring.summaries import FinalizerOptions, RunningFinalizer, compose_finalizer
 
@@ -59,11 +58,11 @@ def run_sessions(
 ) -> RunningSessions:
     """Compose the services from stores that are open already."""
     process = own.writer
-    trust = CacheEpoch(table, now, process=process, monotonic=monotonic, wake=lambda: outbox_worker.wake())
+    epoch = CacheEpoch(table, now, process=process, monotonic=monotonic, wake=lambda: outbox_worker.wake())
     stored = StoredTurns(
         table,
         now,
-        own=own,
+        local_writes=own,
         monotonic=monotonic,
         metrics=metrics,
         wake=lambda: outbox_worker.wake(),
@@ -72,32 +71,28 @@ def run_sessions(
     timeout = TableTimeout(has_outbox=beside.outbox is not None, monotonic=monotonic)
     stores = SessionStores(
         stored,
-        beside.copies,
-        trust,
+        beside.cache,
+        beside.deadlines,
+        epoch,
         beside.outbox,
         timeout,
         metrics,
         now,
         outbox_is_in_cache=beside.outbox_is_in_cache,
     )
-    reader, sequencer = SessionReader(stores), TurnSequencer(stores, monotonic=monotonic)
+    reader = SessionReader(stores)
     finalizer = compose_finalizer(table, stores, reader, facts, options, owner=process, monotonic=monotonic)
-    outbox_worker = OutboxWorker(stores, sequencer, beside.dead_letters, owner=process)
+    outbox_worker = OutboxWorker(stores, beside.dead_letters, owner=process)
+    appender = TurnAppender(
+        stores, outbox_worker, finalizer.worker, acknowledge=beside.acknowledge, monotonic=monotonic
+    )
     services = SessionServices(
-        conversations=Conversations(
-            stores,
-            reader,
-            sequencer,
-            outbox_worker,
-            count_tokens,
-            observer=finalizer.worker,
-            acknowledge=beside.acknowledge,
-        ),
+        conversations=Conversations(stores, reader, appender, count_tokens, observer=finalizer.worker),
         chats=Chats(table, now),
         states=SharedStates(beside.states),
         tool_log=ToolLog(table, now),
         snapshots=Snapshots(table, now),
-        redrive=Redrive(stores, sequencer, beside.dead_letters),
+        redrive=Redrive(stores, beside.dead_letters),
         finalizer=finalizer.finalizer,
         spending=finalizer.spending,
     )

@@ -102,7 +102,7 @@ def compose_finalizer(
         RollingSummaries(table, stores, reader),
         Folding(table, summaries, now),
     )
-    worker = FinalizerWorker(finalizer, has_cache=stores.copies is not None, runs=options.runs)
+    worker = FinalizerWorker(finalizer, has_cache=stores.cache is not None, runs=options.runs)
     return RunningFinalizer(finalizer, worker, summarizing, spending)
 
 

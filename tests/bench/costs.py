@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from mcp_memory_server import Memory, NewTurn, Role, Scope
 from mcp_memory_server.adapters.anthropic.summarizer import open_anthropic
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
-from mcp_memory_server.adapters.redis.session_memory import open_redis
+from mcp_memory_server.adapters.redis.sessions import open_redis
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
 from mcp_memory_server.addresses import DynamoDbTable, parse_table
 from mcp_memory_server.domain.kernel.spending import DEFAULT_PRICES, PRICES_OF, Ceiling
@@ -127,11 +127,11 @@ async def _memory(table: str, meter: Meter, stage: Stage, moment: list[datetime]
         service.always = lambda: ANSWER
         items = open_dynamodb(table, endpoint=meter.endpoint, deadline=PATIENCE, now=lambda: moment[0])
         opened.push_async_callback(items.close)
-        copies = open_redis(stage.redis.url, deadline=PATIENCE, settling=timedelta(0))
-        opened.push_async_callback(copies.close)
+        sessions = open_redis(stage.redis.url, deadline=PATIENCE, settling=timedelta(0))
+        opened.push_async_callback(sessions.close)
         model = open_anthropic(ANTHROPIC_MODEL, endpoint=service.endpoint, count=count_tokens, deadline=PATIENCE)
         options = FinalizerOptions(ChosenModel(model, DEFAULT_PRICES[ANTHROPIC_MODEL], Ceiling()))
-        beside = SessionBackends(copies=copies, states=copies)
+        beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines)
         # A second of the machine is none of the conversation's: counters are written as often as they would be.
         yield await opened.enter_async_context(
             running(

@@ -30,7 +30,7 @@ from tests.engines.servers import redis_server
 
 PRODUCT = str(Path(mcp_memory_server.__file__).parent)
 SERVICES = "services/"
-BACKGROUND = ("memory-delivery", "memory-caretaker", "memory-worker")
+BACKGROUND = ("memory-outbox", "memory-caretaker", "memory-finalizer", "memory-worker")
 REPETITIONS = 7
 SCOPE = Scope("anna", "chat 1")
 HELLO = NewTurn(Role.USER, "Where is my order?")

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from mcp_memory_server import NewTurn, Role, Scope
 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb
 from mcp_memory_server.adapters.redis.outbox import RedisOutbox
-from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
+from mcp_memory_server.adapters.redis.sessions import RedisSessions, open_redis
 from mcp_memory_server.addresses import DynamoDbTable, parse_table
 from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
 from mcp_memory_server.services.conversations.conversations import Conversations
@@ -70,9 +70,11 @@ async def counted_conversations(engines: Engines, *, queued: bool = False) -> As
         endpoint = f"http://127.0.0.1:{dynamodb.port}"
         table = open_dynamodb(engines.table, endpoint=endpoint, deadline=PATIENCE, now=lambda: moment)
         opened.push_async_callback(table.close)
-        copies = open_redis(f"redis://127.0.0.1:{redis.port}/0", deadline=PATIENCE, settling=timedelta(0))
-        opened.push_async_callback(copies.close)
-        beside = _with_outbox(copies) if queued else SessionBackends(copies=copies, states=copies)
+        sessions = open_redis(f"redis://127.0.0.1:{redis.port}/0", deadline=PATIENCE, settling=timedelta(0))
+        opened.push_async_callback(sessions.close)
+        beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines)
+        if queued:
+            beside = _with_outbox(beside, sessions)
         memory = await opened.enter_async_context(running(table, beside, now=lambda: moment, monotonic=lambda: 0.0))
         yield Counted(memory.conversations, redis, dynamodb)
 
@@ -114,11 +116,10 @@ async def _prepare(counted: Counted) -> None:
         await counted.conversations.load(QUEUED)
 
 
-def _with_outbox(copies: RedisSessionMemory) -> SessionBackends:
-    return SessionBackends(
-        copies=copies,
-        states=copies,
-        outbox=RedisOutbox.of(copies),
+def _with_outbox(beside: SessionBackends, sessions: RedisSessions) -> SessionBackends:
+    return replace(
+        beside,
+        outbox=RedisOutbox.of(sessions),
         outbox_is_in_cache=True,
         acknowledge=Acknowledge.OUTBOX,
     )

@@ -5,6 +5,7 @@ from typing import Any
 from mcp_memory_server.domain.kernel.items import Put, Update, Write
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.turn_records import META
@@ -73,4 +74,4 @@ def _is_for_meta(write: Any) -> bool:
 
 
 async def put(stored: StoredTurns, turn: Turn, scope: Scope = CHAT) -> None:
-    await stored.put(scope, turn, f"op of {turn.id}")
+    await stored.put(TurnWrite(scope, turn, f"op of {turn.id}"))

@@ -8,14 +8,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol, cast
 
-from mcp_memory_server.adapters.redis.session_memory import open_redis
+from mcp_memory_server.adapters.redis.sessions import open_redis
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
-from mcp_memory_server.domain.sessions.cached_session import Appended, CachedSession, CacheMiss
+from mcp_memory_server.domain.sessions.cached_session import Appended, CacheContext, CachedSession, CacheMiss
 from mcp_memory_server.domain.sessions.limits import Limits, Tier
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Role, Turn
-from mcp_memory_server.ports.session_memory import SessionMemory
+from mcp_memory_server.ports.session_cache import SessionCache
+from mcp_memory_server.ports.session_deadlines import SessionDeadlines
+from mcp_memory_server.ports.shared_state_store import SharedStateStore
 from tests.clock import FakeClock
 from tests.stores.tables import Now
 
@@ -28,15 +31,30 @@ AT_ONCE = timedelta(0)
 EPOCH = 7
 
 
+class OpenSessions(Protocol):
+    """What one client opens: the session cache, the shared states and the deadlines of one store."""
+
+    @property
+    def cache(self) -> SessionCache: ...
+
+    @property
+    def states(self) -> SharedStateStore: ...
+
+    @property
+    def deadlines(self) -> SessionDeadlines: ...
+
+    async def close(self) -> None: ...
+
+
 class SessionStore(Protocol):
-    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> SessionMemory: ...
+    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> OpenSessions: ...
 
 
 @dataclass(frozen=True)
 class SqliteStore:
     path: Path
 
-    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> SessionMemory:
+    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> OpenSessions:
         return await SqliteSessionMemory.open(self.path, now=now, deadline=PATIENCE, settling=settling)
 
 
@@ -44,7 +62,7 @@ class SqliteStore:
 class RedisStore:
     url: str
 
-    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> SessionMemory:  # noqa: ARG002
+    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> OpenSessions:  # noqa: ARG002
         return open_redis(self.url, deadline=PATIENCE, settling=settling)
 
 
@@ -69,7 +87,7 @@ def turns_in_order(count: int, *, after: str | None = None) -> list[Turn]:
 
 
 async def append(
-    memory: SessionMemory,
+    memory: OpenSessions,
     scope: Scope,
     turn: Turn | None = None,
     *,
@@ -89,7 +107,7 @@ async def append(
 
 
 async def try_to_append(
-    memory: SessionMemory,
+    memory: OpenSessions,
     scope: Scope,
     turn: Turn | None = None,
     *,
@@ -100,20 +118,12 @@ async def try_to_append(
     epoch: int = EPOCH,
     after: str | None = None,
 ) -> Appended | None:
-    return await memory.append(
-        scope,
-        turn or a_turn(at=now),
-        operation_id=operation or uuid.uuid4().hex,
-        tier=tier,
-        limits=limits or Limits(),
-        now=now,
-        epoch=epoch,
-        after=after,
-    )
+    write = TurnWrite(scope, turn or a_turn(at=now), operation or uuid.uuid4().hex)
+    return await memory.cache.append(write, CacheContext(tier, limits or Limits(), now, epoch), after=after)
 
 
 async def note(
-    memory: SessionMemory,
+    memory: OpenSessions,
     scope: Scope,
     turn: Turn,
     *,
@@ -122,27 +132,20 @@ async def note(
     now: datetime = NOW,
     epoch: int = EPOCH,
 ) -> None:
-    await memory.note(
-        scope,
-        turn,
-        operation_id=operation or uuid.uuid4().hex,
-        tier=Tier.STANDARD,
-        limits=limits or Limits(),
-        now=now,
-        epoch=epoch,
-    )
+    write = TurnWrite(scope, turn, operation or uuid.uuid4().hex)
+    await memory.cache.record_stored(write, CacheContext(Tier.STANDARD, limits or Limits(), now, epoch))
 
 
-async def token_for(memory: SessionMemory, scope: Scope, *, epoch: int = EPOCH) -> str:
+async def token_for(memory: OpenSessions, scope: Scope, *, epoch: int = EPOCH) -> str:
     """Return what a copy is filled with, where there is none yet."""
-    found = await memory.load(scope, epoch=epoch)
+    found = await memory.cache.load(scope, epoch=epoch)
     assert isinstance(found, CacheMiss)
     return found.token
 
 
-async def served(memory: SessionMemory, scope: Scope, *, epoch: int = EPOCH) -> CachedSession:
+async def served(memory: OpenSessions, scope: Scope, *, epoch: int = EPOCH) -> CachedSession:
     """Return the copy, which must be served."""
-    found = await memory.load(scope, epoch=epoch)
+    found = await memory.cache.load(scope, epoch=epoch)
     assert isinstance(found, CachedSession)
     return found
 
@@ -163,7 +166,7 @@ def copy_of(
 
 
 async def fill(
-    memory: SessionMemory,
+    memory: OpenSessions,
     scope: Scope,
     copy: CachedSession,
     token: str,
@@ -173,11 +176,11 @@ async def fill(
     now: datetime = NOW,
     epoch: int = EPOCH,
 ) -> bool:
-    return await memory.fill(scope, copy, token=token, tier=tier, limits=limits or Limits(), now=now, epoch=epoch)
+    return await memory.cache.fill(scope, copy, CacheContext(tier, limits or Limits(), now, epoch), token=token)
 
 
 async def begin(
-    memory: SessionMemory,
+    memory: OpenSessions,
     scope: Scope,
     copy: CachedSession | None = None,
     *,
@@ -190,6 +193,6 @@ async def begin(
     assert await fill(memory, scope, copy or copy_of(()), token, tier=tier, now=now, epoch=epoch)
 
 
-def watching(memory: SessionMemory, scope: Scope) -> aclosing[AsyncGenerator[int]]:
+def watching(memory: OpenSessions, scope: Scope) -> aclosing[AsyncGenerator[int]]:
     """Watch the state, and stop at the end of the block."""
-    return aclosing(cast("AsyncGenerator[int]", memory.watch_state(scope)))
+    return aclosing(cast("AsyncGenerator[int]", memory.states.watch(scope)))

@@ -31,7 +31,7 @@ from mcp_memory_server.adapters.redis.scripts import (
     Argument,
     Request,
 )
-from mcp_memory_server.adapters.redis.session_memory import DEADLINE, RedisSessionMemory
+from mcp_memory_server.adapters.redis.sessions import DEADLINE, RedisSessions
 from mcp_memory_server.adapters.redis.times import from_microseconds, microseconds
 from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
 from mcp_memory_server.domain.kernel.item_checks import check_operation_id
@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 def open_redis_outbox(url: str, *, deadline: timedelta = DEADLINE, now: Now | None = None) -> "RedisOutbox":
-    """Return the outbox in this Redis, with a client of its own. The address is that of a session memory.
+    """Return the outbox in this Redis, with a client of its own. The address is that of a session cache.
 
     Raises:
         ConfigurationError: The address cannot be one.
@@ -65,7 +65,7 @@ def open_redis_outbox(url: str, *, deadline: timedelta = DEADLINE, now: Now | No
 
 
 class RedisOutbox:
-    """Answers the outbox's port. Claiming takes one round trip where nothing waits, and three where something does.
+    """Implements the port. Claiming takes one round trip where nothing waits, and three where something does.
 
     Leases and pauses are measured with the server's clock, which all processes share, unless ``now`` is another one.
     """
@@ -76,9 +76,9 @@ class RedisOutbox:
         self._closes_client = closes_client
 
     @classmethod
-    def of(cls, memory: RedisSessionMemory) -> Self:
-        """Return the outbox that this session memory queues turns in. It uses its client, and is closed with it."""
-        return cls(memory.calls, closes_client=False)
+    def of(cls, sessions: RedisSessions) -> Self:
+        """Return the outbox in which this session cache queues turns. It uses its client, and is closed with it."""
+        return cls(sessions.calls, closes_client=False)
 
     async def add(self, queued: QueuedTurn) -> None:
         """See the port."""
@@ -99,11 +99,11 @@ class RedisOutbox:
 
     async def claim(self, owner: str, *, lease: timedelta, most: int) -> Sequence[ClaimedTurn]:
         """See the port. A turn that cannot be read holds up its session."""
-        told = (self._time(), owner, lease // _MICROSECOND)
+        arguments = (self._time(), owner, lease // _MICROSECOND)
 
         def claim(client: Client) -> list[Any]:
-            shares = _shares(client, self._calls.address.space, told, most)
-            return CLAIM.run_together(client, [Request(keys, (*told, share)) for keys, share in shares])
+            shares = _shares(client, self._calls.address.space, arguments, most)
+            return CLAIM.run_together(client, [Request(keys, (*arguments, share)) for keys, share in shares])
 
         answers = await self._calls.run(claim)
         found = [one for parts in answers for one in _groups(parts, _PARTS_OF_A_CLAIM)]
@@ -122,8 +122,8 @@ class RedisOutbox:
     async def put_off(self, owner: str, receipt: str, pause: timedelta) -> None:
         """See the port. Where somebody else holds the turn by now, nothing is changed."""
         keys = self._keys(bucket_of(_member(receipt)))
-        told = (self._time(), owner, receipt, pause // _MICROSECOND)
-        await self._calls.run(lambda client: PUT_OFF.run(client, keys, *told))
+        arguments = (self._time(), owner, receipt, pause // _MICROSECOND)
+        await self._calls.run(lambda client: PUT_OFF.run(client, keys, *arguments))
 
     async def release(self, owner: str) -> None:
         """See the port."""
@@ -133,8 +133,8 @@ class RedisOutbox:
     async def erase(self, user_id: str) -> int:
         """See the port."""
         check_id("user_id", user_id)
-        told = (self._time(), encoded(user_id))
-        requests = [Request(self._keys(bucket), told) for bucket in range(BUCKETS)]
+        arguments = (self._time(), encoded(user_id))
+        requests = [Request(self._keys(bucket), arguments) for bucket in range(BUCKETS)]
         return sum(await self._calls.run(lambda client: ERASE.run_together(client, requests)))
 
     async def length(self) -> QueueLength:
@@ -164,14 +164,14 @@ class RedisOutbox:
         return _SERVER_TIME if self._now is None else microseconds(self._now())
 
 
-def _shares(client: Client, space: str, told: Sequence[Argument], most: int) -> list[tuple[tuple[str, ...], int]]:
+def _shares(client: Client, space: str, arguments: Sequence[Argument], most: int) -> list[tuple[tuple[str, ...], int]]:
     """Return where the oldest turns lie that the owner may be given, and how many of them in each place."""
     together = client.pipeline(transaction=False)
     for bucket in range(BUCKETS):
         together.zcard(ages_key(bucket, space))
     places = [outbox_keys(bucket, space) for bucket, waiting in enumerate(together.execute()) if waiting]
     enough = min(most, max(LOOKED_AT, 4 * most // (len(places) or 1)))
-    answers = LOOK.run_together(client, [Request(keys, (*told, enough)) for keys in places])
+    answers = LOOK.run_together(client, [Request(keys, (*arguments, enough)) for keys in places])
     numbers = [(int(number), place) for place, found in enumerate(answers) for number in found]
     shares = Counter(place for _, place in nsmallest(most, numbers))
     return [(places[place], share) for place, share in shares.items()]

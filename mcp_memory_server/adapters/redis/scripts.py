@@ -1,4 +1,4 @@
-"""The scripts that run in Redis, each of them all or nothing."""
+"""The scripts that run in Redis, each of them atomically."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Argument = str | float
 
 @dataclass(frozen=True)
 class Request:
-    """The keys that a script touches, all of one slot, and what it is told."""
+    """The keys that a script touches, all in one slot, and its arguments."""
 
     keys: Sequence[str]
     arguments: Sequence[Argument]
@@ -25,20 +25,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Script:
-    """A script and the name that the server knows it by."""
+    """A script and its digest, under which the server caches it."""
 
     text: str
     digest: str
 
     def run(self, client: Client, keys: Sequence[str], *arguments: Argument) -> Any:
-        """Return the script's answer, in one round trip once the server knows it."""
+        """Return the script's reply, in one round trip once the server has cached it."""
         try:
             return client.evalsha(self.digest, len(keys), *keys, *arguments)
         except NoScriptError:
-            return client.eval(self.text, len(keys), *keys, *arguments)  # the server knows it from now on
+            return client.eval(self.text, len(keys), *keys, *arguments)  # the server caches it
 
     def run_together(self, client: Client, requests: Sequence[Request]) -> list[Any]:
-        """Return the script's answer to each request, all of them in one round trip to each server."""
+        """Return the script's reply to each request, all of them in one round trip to each server."""
         together = client.pipeline(transaction=False)
         for one in requests:
             together.execute_command("EVALSHA", self.digest, len(one.keys), *one.keys, *one.arguments)
@@ -59,13 +59,13 @@ def _script(name: str, *shared: str) -> Script:
 
 
 APPEND = _script("append", "session", "adding", "outbox")
-NOTE = _script("note", "session", "adding")
+RECORD_STORED = _script("record_stored", "session", "adding")
 LOAD = _script("load", "session")
 FILL = _script("fill", "session")
 DROP = _script("drop", "session")
 WRITE_STATE = _script("write_state", "session")
 SETTLE = _script("settle", "session")
-SUM_UP = _script("sum_up", "session")
+SET_SUMMARY = _script("set_summary", "session")
 
 ENQUEUE = _script("enqueue", "outbox")
 WAITING = _script("waiting", "outbox")

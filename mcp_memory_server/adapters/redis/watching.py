@@ -1,4 +1,4 @@
-"""Watching a value that is announced: told at once, and looked up again whenever an announcement may have been lost."""
+"""Watch a value through a channel, and look it up again whenever a message may have been lost."""
 
 import asyncio
 import logging

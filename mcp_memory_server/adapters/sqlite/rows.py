@@ -72,7 +72,11 @@ def _to_json(body: Mapping[str, Value]) -> str:
 
 
 def _from_json(text: str, attributes: Collection[str] | None) -> dict[str, Value]:
-    if attributes is not None and all(name.isidentifier() and name not in text for name in attributes):
+    if (
+        attributes is not None
+        and all(map(str.isidentifier, attributes))
+        and not any(map(text.__contains__, attributes))
+    ):
         return {}  # a name that is nowhere in the text is not that of an attribute
     entries: dict[str, Any] = json.loads(text)
     has_marks = '"$' in text

@@ -16,18 +16,18 @@ from mcp_memory_server.adapters.sqlite.making import identity_of
 from mcp_memory_server.adapters.sqlite.session_file import connect_to_sessions, prepare_session_file, this_boot
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.domain.kernel.clock import utc_now
-from mcp_memory_server.domain.kernel.item_checks import check_operation_id
 from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 from mcp_memory_server.domain.sessions.cached_session import (
     Appended,
+    CacheContext,
     CachedSession,
     CacheMiss,
     SharedState,
     check_after,
     state_text,
 )
-from mcp_memory_server.domain.sessions.limits import SETTLING, Limits, Tier
-from mcp_memory_server.domain.sessions.turns import Turn
+from mcp_memory_server.domain.sessions.limits import SETTLING
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.errors import (
     CacheUnavailableError,
     ConfigurationError,
@@ -88,18 +88,23 @@ class SqliteSessionMemory:
         await asyncio.wrap_future(memory._reader.submit(memory._open))
         return memory
 
+    @property
+    def cache(self) -> Self:
+        """This object, as the session cache."""
+        return self
+
+    @property
+    def states(self) -> Self:
+        """This object, as the store of shared states."""
+        return self
+
+    @property
+    def deadlines(self) -> Self:
+        """This object, as the deadlines."""
+        return self
+
     async def append(
-        self,
-        scope: Scope,
-        turn: Turn,
-        *,
-        operation_id: str,
-        tier: Tier,
-        limits: Limits,
-        now: datetime,
-        epoch: int,
-        after: str | None = None,
-        enqueue: bool = False,
+        self, write: TurnWrite, context: CacheContext, *, after: str | None = None, enqueue: bool = False
     ) -> Appended | None:
         """See the port. There is no outbox here.
 
@@ -108,41 +113,41 @@ class SqliteSessionMemory:
         """
         if enqueue:
             raise InvalidRequestError("this session memory has no outbox: the outbox in SQLite is a file of its own")
-        check_operation_id(operation_id)
         check_after(after)
-        owner, seen, rules = user_and_session(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        owner, seen, rules = user_and_session(write.scope), self._seen(context.epoch), _rules(context)
         return await self._write(
             lambda connection: copies.append(
-                connection, owner, turn, operation=operation_id, after=after, rules=rules, seen=seen
+                connection, owner, write.turn, operation=write.operation_id, after=after, rules=rules, seen=seen
             )
         )
 
     async def load(self, scope: Scope, *, epoch: int) -> CachedSession | CacheMiss:
-        """See the port. A copy that cannot be read is forgotten."""
+        """See the port. A session that cannot be read is discarded."""
         owner, seen = user_and_session(scope), self._seen(epoch)
         found = await self._read(lambda connection: copies.load(connection, owner, seen))
         if found is not None:
             return found
         return await self._write(lambda connection: copies.load_or_begin(connection, owner, seen))
 
-    async def fill(
-        self, scope: Scope, copy: CachedSession, *, token: str, tier: Tier, limits: Limits, now: datetime, epoch: int
-    ) -> bool:
+    async def fill(self, scope: Scope, session: CachedSession, context: CacheContext, *, token: str) -> bool:
         """See the port."""
-        owner, seen, rules = user_and_session(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        owner, seen, rules = user_and_session(scope), self._seen(context.epoch), _rules(context)
         return await self._write(
-            lambda connection: copies.fill(connection, owner, copy, token=token, rules=rules, seen=seen)
+            lambda connection: copies.fill(connection, owner, session, token=token, rules=rules, seen=seen)
         )
 
-    async def note(
-        self, scope: Scope, turn: Turn, *, operation_id: str, tier: Tier, limits: Limits, now: datetime, epoch: int
-    ) -> None:
+    async def record_stored(self, write: TurnWrite, context: CacheContext) -> None:
         """See the port."""
-        check_operation_id(operation_id)
-        owner, seen, rules = user_and_session(scope), self._seen(epoch), copies.Rules(tier, limits, now)
+        owner, seen, rules = user_and_session(write.scope), self._seen(context.epoch), _rules(context)
         await self._write(
-            lambda connection: copies.note(connection, owner, turn, operation=operation_id, rules=rules, seen=seen)
+            lambda connection: copies.note(
+                connection, owner, write.turn, operation=write.operation_id, rules=rules, seen=seen
+            )
         )
+
+    async def ping(self) -> None:
+        """See the port."""
+        await self._read(lambda connection: connection.execute("SELECT 1").fetchone())
 
     async def drop(self, scope: Scope) -> None:
         """See the port. Pages are zeroed when a row is deleted; the log, which still has the old ones, is emptied."""
@@ -150,17 +155,17 @@ class SqliteSessionMemory:
         await self._write(lambda connection: rows.drop(connection, owner))
         await self._answer(lambda: self._reader.submit(self._empty_the_log))
 
-    async def read_state(self, scope: Scope) -> SharedState:
+    async def read(self, scope: Scope) -> SharedState:
         """See the port."""
         owner, now = user_and_session(scope), self._now()
         return await self._read(lambda connection: states.read_state(connection, owner, now))
 
-    async def write_state(self, scope: Scope, value: Any, *, expected_version: int) -> int:
+    async def write(self, scope: Scope, value: Any, *, expected_version: int) -> int:
         """See the port."""
         owner, text, now = user_and_session(scope), state_text(value), self._now()
         return await self._write(lambda connection: states.write_state(connection, owner, text, expected_version, now))
 
-    def watch_state(self, scope: Scope) -> AsyncIterator[int]:
+    def watch(self, scope: Scope) -> AsyncIterator[int]:
         """See the port. A version that is there at the start is told at once."""
         return self._versions(user_and_session(scope))
 
@@ -169,12 +174,12 @@ class SqliteSessionMemory:
         owners = await self._read(lambda connection: rows.due(connection, now, limit))
         return [Scope(user, session) for user, session in owners]
 
-    async def settle_deadline(self, scope: Scope, now: datetime) -> None:
+    async def settle(self, scope: Scope, now: datetime) -> None:
         """See the port."""
         owner = user_and_session(scope)
         await self._write(lambda connection: rows.settle_deadline(connection, owner, now))
 
-    async def sum_up(self, scope: Scope, summary: str) -> None:
+    async def set_summary(self, scope: Scope, summary: str) -> None:
         """See the port."""
         owner, text, now = user_and_session(scope), state_text(summary), self._now()
         await self._write(lambda connection: rows.sum_up(connection, owner, text, now))
@@ -249,3 +254,7 @@ class SqliteSessionMemory:
             raise CacheUnavailableError(f"{str(self._path)!r} was busy for {self._deadline}") from error
         except (sqlite3.Error, ValueError, TableUnavailableError, ConfigurationError) as error:
             raise CacheUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}") from error
+
+
+def _rules(context: CacheContext) -> copies.Rules:
+    return copies.Rules(context.tier, context.limits, context.now)

@@ -51,9 +51,9 @@ def select(
         conditions.append(("sk < ?", end))
     if cursor is not None:
         conditions.append(("sk < ?" if descending else "sk > ?", cursor))
-    where = " AND ".join(condition for condition, _ in conditions)
+    where = " AND ".join([condition for condition, _ in conditions])
     order = "DESC" if descending else "ASC"
-    return f"SELECT {COLUMNS} FROM items WHERE {where} ORDER BY sk {order}", tuple(value for _, value in conditions)
+    return f"SELECT {COLUMNS} FROM items WHERE {where} ORDER BY sk {order}", tuple([value for _, value in conditions])
 
 
 def select_index(index_pk: str, prefix: str, after: IndexPlace | None, *, descending: bool) -> tuple[str, Parameters]:

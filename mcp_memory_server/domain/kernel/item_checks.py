@@ -43,7 +43,7 @@ def checked_body(key: Key, body: Body) -> dict[str, Value]:
         _check_index(body)
     stored: dict[str, Value] = {}
     for name, value in body.items():
-        is_plain = type(value) is str and value.isascii()
+        is_plain = (type(value) is str and value.isascii()) or (type(value) is int and -(2**53) < value < 2**53)
         stored[name] = value if is_plain else _stored(name, value, depth=0)
     size = item_size(key, stored)
     if size > MAX_ITEM_BYTES:

@@ -4,9 +4,9 @@ from enum import StrEnum
 
 
 class Acknowledge(StrEnum):
-    """Where a turn is when its caller is told that it is kept."""
+    """Where a turn is when it is acknowledged."""
 
     TABLE = "table"
     """In the table. Only when that does not answer in time, in the outbox; the answer then says that it is pending."""
     OUTBOX = "outbox"
-    """In the durable outbox, from where it is brought to the table a moment later."""
+    """In the durable outbox, which is delivered to the table a moment later."""

@@ -1,19 +1,30 @@
-"""What a session memory tells about a session."""
+"""A running session as the session cache holds it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from mcp_memory_server.domain.kernel.text import compact_json
 from mcp_memory_server.domain.kernel.ulids import is_ulid
-from mcp_memory_server.domain.sessions.limits import Limits, Weight, trimmed
+from mcp_memory_server.domain.sessions.limits import Limits, Tier, Weight, trimmed
 from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import InvalidRequestError
 
 
 @dataclass(frozen=True)
+class CacheContext:
+    """What a write to the session cache depends on, besides the session and the turn."""
+
+    tier: Tier
+    limits: Limits
+    now: datetime
+    epoch: int
+
+
+@dataclass(frozen=True)
 class Appended:
-    """What appending did. ``turn_id`` is the id that the turn got; ``trimmed`` made way for it."""
+    """The result of appending a turn. ``turn_id`` is its final id; ``trimmed`` are the turns that it evicted."""
 
     turn_id: str
     count: int
@@ -24,10 +35,10 @@ class Appended:
 
 @dataclass(frozen=True)
 class CachedSession:
-    """The turns at hand, oldest first, with what is counted and summed up of the whole session.
+    """The cached turns, oldest first, with the counters and the summary of the whole session.
 
-    ``tokens`` are those of the turns at hand, ``total_tokens`` those of every turn that there has been, ``count`` of
-    them. ``gap`` is the id of the newest turn that is not at hand: every later one is; "" if none was left out.
+    ``tokens`` is the sum over the cached turns; ``count`` and ``total_tokens`` cover every turn of the session.
+    ``gap`` is the id of the newest turn that is not cached: every later one is. It is "" if none is left out.
     """
 
     turns: tuple[Turn, ...]
@@ -40,7 +51,7 @@ class CachedSession:
 
 @dataclass(frozen=True)
 class CacheMiss:
-    """There is no copy that may be served. With the token one may be filled, if the session has settled."""
+    """No cached session may be used. With the token the session may be filled, if it has settled."""
 
     token: str
     may_be_filled: bool
@@ -48,7 +59,7 @@ class CacheMiss:
 
 @dataclass(frozen=True)
 class SharedState:
-    """What the agents of a session share, and how often it was written."""
+    """The value that the agents of a session share, and how often it was written."""
 
     value: Any
     version: int
@@ -72,26 +83,28 @@ def check_after(after: str | None) -> None:
         raise InvalidRequestError(f"a turn is sorted after a ULID, got {after!r}")
 
 
-def within(limits: Limits, copy: CachedSession) -> CachedSession:
-    """Return the copy without the turns that make way, so that the rest keeps the limits."""
-    gone = set(trimmed([Weight(turn.token_count, turn.importance) for turn in copy.turns], limits))
-    if not gone:
-        return copy
-    kept = tuple(turn for place, turn in enumerate(copy.turns) if place not in gone)
-    gap = max(copy.gap, copy.turns[max(gone)].id)
-    return replace(copy, turns=kept, tokens=sum(turn.token_count for turn in kept), gap=gap)
+def within(limits: Limits, session: CachedSession) -> CachedSession:
+    """Return the session without the turns that have to be evicted to keep the limits."""
+    evicted = set(trimmed([Weight(turn.token_count, turn.importance) for turn in session.turns], limits))
+    if not evicted:
+        return session
+    kept = tuple(turn for place, turn in enumerate(session.turns) if place not in evicted)
+    gap = max(session.gap, session.turns[max(evicted)].id)
+    return replace(session, turns=kept, tokens=sum(turn.token_count for turn in kept), gap=gap)
 
 
-def joined(copy: CachedSession, more: Iterable[Turn]) -> CachedSession:
-    """Return the copy with those of these turns that it lacks, counted."""
-    known = {turn.id for turn in copy.turns}
-    # What is older than a gap may be one that made way, and is counted already.
-    new = [turn for turn in more if turn.id not in known and turn.id > copy.gap]
+def joined(session: CachedSession, more: Iterable[Turn]) -> CachedSession:
+    """Return the session with those of these turns that it lacks, counted."""
+    cached = {turn.id for turn in session.turns}
+    # A turn older than the gap may be an evicted one, which is counted already.
+    new = [turn for turn in more if turn.id not in cached and turn.id > session.gap]
+    if not new:
+        return session
     tokens = sum(turn.token_count for turn in new)
     return replace(
-        copy,
-        turns=tuple(sorted([*copy.turns, *new], key=lambda turn: turn.id)),
-        count=copy.count + len(new),
-        tokens=copy.tokens + tokens,
-        total_tokens=copy.total_tokens + tokens,
+        session,
+        turns=tuple(sorted([*session.turns, *new], key=lambda turn: turn.id)),
+        count=session.count + len(new),
+        tokens=session.tokens + tokens,
+        total_tokens=session.total_tokens + tokens,
     )

@@ -1,19 +1,28 @@
-"""How many turns a session has: exact whenever it is asked, although most turns are counted only later.
+"""The number of turns and tokens of a session: exact at every read, although most turns are counted only later.
 
-The rule that every writer keeps and every reader trusts:
+A turn is one small write. Its writer adds many turns to the counters with one later write, and its watermark in the
+counters says up to which turn id it has done so. A writer is one process in one session for as long as it keeps one
+watermark; its name is never used again. Terms: a turn is *deferred* if it names a writer, *uncounted* if it is deferred
+and not in the counters yet.
+
+Invariants, kept by every writer and relied on by every reader:
 
 1. A turn without a writer was counted by the write that stored it.
-2. A turn with a writer is in the counters if its id is not after that writer's mark, or if the writer has no mark.
-   Otherwise it is not, and whoever reads adds it.
-3. A mark is there before the first turn that depends on it. It moves, and goes, only in the same write that adds to the
-   counters what it passes over. That write is made only if the counters are as they were read (their version).
-4. A writer never moves its mark over a turn whose write has not ended, and writes no turn under its mark that is not
-   after it.
-5. A mark that its writer last touched over an hour ago may be taken away by anybody who counts what lies after it. A
-   writer therefore stops to use a mark after half an hour. This is the one promise that rests on clocks: those of two
-   machines differ, and a request takes, less than the half hour between.
+2. A turn with a writer is in the counters if its id is not after that writer's watermark, or if the writer has no
+   watermark. Otherwise it is not, and the reader adds it.
+3. A watermark exists before the first turn that depends on it. It moves, and is removed, only in the same write that
+   adds to the counters the turns it passes. That write requires the version of the counters that was read.
+4. A writer never moves its watermark past a turn whose write is in progress or has an unknown outcome, and writes no
+   turn whose id is not after the watermark.
+5. A watermark that its writer last wrote over an hour ago (`ABANDONED_AFTER`) may be removed by any process that counts
+   the turns after it. A writer therefore stops using a watermark after half an hour (`USED_FOR`). This is the only
+   invariant that relies on clocks: the difference between two machines, plus the duration of a request, must be less
+   than the half hour between.
 
-A writer is a process in one session, for as long as it keeps one mark: its name is never used again.
+    no watermark --first turn: count it, open a watermark--> deferring --turn: write it deferred--> deferring
+         ^                                                     |  30 s or 100 turns: add to the counters, move it
+         |                                                     v
+         +--quiet, closing or abandoned: count the rest, remove the watermark
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,7 +35,7 @@ ABANDONED_AFTER = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Watermark:
-    """Up to which turn a writer's turns are counted, and when that was written."""
+    """The id up to which a writer has counted its turns, and when it wrote that."""
 
     upto: str
     at: datetime
@@ -34,19 +43,19 @@ class Watermark:
 
 @dataclass(frozen=True)
 class Counters:
-    """What is counted of a session. Version 0: there are no counters."""
+    """The stored counters of a session. Version 0 means that there are none."""
 
     version: int = 0
     turns: int = 0
     tokens: int = 0
-    marks: Mapping[str, Watermark] = field(default_factory=dict[str, Watermark])
+    watermarks: Mapping[str, Watermark] = field(default_factory=dict[str, Watermark])
     partitions: int = 1
     ended_at: datetime | None = None
 
 
 @dataclass(frozen=True)
 class Line:
-    """What counting needs to know of a stored turn."""
+    """The part of a stored turn that counting needs."""
 
     id: str
     tokens: int
@@ -55,7 +64,7 @@ class Line:
 
 @dataclass(frozen=True)
 class KnownCounts:
-    """Writers of which the reader knows every turn that they have not counted, and these turns."""
+    """Writers of which the reader knows every uncounted turn, and these turns."""
 
     writers: frozenset[str] = frozenset()
     lines: tuple[Line, ...] = ()
@@ -63,7 +72,7 @@ class KnownCounts:
 
 @dataclass(frozen=True)
 class Amount:
-    """So many turns, and the tokens in them."""
+    """A number of turns, and the tokens in them."""
 
     turns: int = 0
     tokens: int = 0
@@ -73,21 +82,21 @@ class Amount:
 
 
 def is_counted(line: Line, counters: Counters) -> bool:
-    """Tell whether the counters have this turn."""
+    """Return whether the counters include this turn."""
     if not counters.version:
         return False
-    mark = None if line.writer is None else counters.marks.get(line.writer)
-    return mark is None or line.id <= mark.upto
+    watermark = None if line.writer is None else counters.watermarks.get(line.writer)
+    return watermark is None or line.id <= watermark.upto
 
 
 def amount_of(lines: Iterable[Line]) -> Amount:
-    """Return how much these are, each turn once."""
+    """Return the sum of these turns, each once."""
     different = {line.id: line for line in lines}
     return Amount(len(different), sum(line.tokens for line in different.values()))
 
 
 def not_counted(lines: Iterable[Line], counters: Counters) -> Amount:
-    """Return how much of these has to be added to the counters."""
+    """Return the sum of those turns that have to be added to the counters."""
     return amount_of(line for line in lines if not is_counted(line, counters))
 
 
@@ -98,9 +107,13 @@ def uncounted_after(counters: Counters, known: Collection[str] = ()) -> str | No
     """
     if not counters.version:
         return ""
-    return min((mark.upto for name, mark in counters.marks.items() if name not in known), default=None)
+    return min((watermark.upto for name, watermark in counters.watermarks.items() if name not in known), default=None)
 
 
 def abandoned(counters: Counters, now: datetime, own: str | None) -> dict[str, Watermark]:
-    """Return the marks of writers that are gone."""
-    return {name: mark for name, mark in counters.marks.items() if name != own and now - mark.at >= ABANDONED_AFTER}
+    """Return the watermarks that their writers no longer use."""
+    return {
+        name: watermark
+        for name, watermark in counters.watermarks.items()
+        if name != own and now - watermark.at >= ABANDONED_AFTER
+    }

@@ -67,7 +67,7 @@ class Pace:
         return True
 
     def split(self, moment: float) -> bool:
-        """Note that there are to be more partitions; tell whether that was not so in the last second."""
+        """Note that there are to be more partitions; return False if that was done within the last second."""
         if moment - self._split < _SECOND:
             return False
         self._split, self._rate = moment, 0.0

@@ -1,4 +1,4 @@
-"""Sessions: how long a running conversation is kept at hand, and which turns make way when it grows too long."""
+"""Limits of running sessions: how long they are cached, and which turns are evicted when they grow too long."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from enum import StrEnum
 TOKEN_BUDGET = 4096
 MAX_TURNS = 20
 SETTLING = timedelta(seconds=1)
-"""A turn that was put into a copy is in the table after half as long, or its writer says otherwise."""
+"""A turn that was cached is in the table after half of this time, or its writer calls `record_stored`."""
 REMEMBERED_OPERATIONS = 200
 """How many of its last operations a cached session recognises when they are repeated."""
 FULL_REPLIES_KEPT = 8
@@ -18,7 +18,7 @@ MAX_RECORDED_TURNS = 1000
 
 
 class Tier(StrEnum):
-    """How much a session is worth: it lives longer."""
+    """The tier of a session: a higher one lives longer."""
 
     STANDARD = "standard"
     PREMIUM = "premium"
@@ -47,7 +47,7 @@ STATE_LIFE = max(life.later for life in LIVES.values())
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a session is kept at hand."""
+    """How much of a session is cached."""
 
     tokens: int = TOKEN_BUDGET
     turns: int = MAX_TURNS
@@ -55,7 +55,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Weight:
-    """What trimming needs to know of a turn."""
+    """The part of a turn that trimming needs."""
 
     tokens: int
     importance: float
@@ -68,17 +68,17 @@ def lifetime(tier: Tier, turns: int) -> timedelta:
 
 
 def trimmed(turns: Sequence[Weight], limits: Limits) -> list[int]:
-    """Return which turns make way, by their places: the least important first, the oldest first among equals.
+    """Return the positions of the turns to evict: the least important first, the oldest first among equals.
 
     The first turn and the last one stay, whatever they weigh.
     """
     order = sorted(range(1, len(turns) - 1), key=lambda place: (turns[place].importance, place))
     tokens, count = sum(turn.tokens for turn in turns), len(turns)
-    gone: list[int] = []
+    evicted: list[int] = []
     for place in order:
         if tokens <= limits.tokens and count <= limits.turns:
             break
-        gone.append(place)
+        evicted.append(place)
         tokens -= turns[place].tokens
         count -= 1
-    return sorted(gone)
+    return sorted(evicted)

@@ -1,9 +1,10 @@
-"""Turns that were acknowledged and are on their way to the table, and those that could not get there."""
+"""Turns in the outbox, which were acknowledged before the table had them, and dead letters."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Turn
 
 
@@ -15,6 +16,11 @@ class QueuedTurn:
     turn: Turn
     operation_id: str
     queued_at: datetime
+
+    @property
+    def write(self) -> TurnWrite:
+        """The turn as it is to be written to the table."""
+        return TurnWrite(self.scope, self.turn, self.operation_id)
 
 
 @dataclass(frozen=True)

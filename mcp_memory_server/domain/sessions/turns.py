@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from mcp_memory_server.domain.kernel.items import byte_length
@@ -87,7 +88,7 @@ class Turn:
     source_id: str | None = None
     """What the turn was called where it came from."""
 
-    @property
+    @cached_property
     def at(self) -> datetime:
         """When it was kept, to the millisecond."""
         return moment_of(self.id)

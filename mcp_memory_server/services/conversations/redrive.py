@@ -1,4 +1,4 @@
-"""Redriving dead letters: what the table would not take is offered to it again."""
+"""Redrive dead letters: put turns that the table refused again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,26 +6,25 @@ from dataclasses import dataclass
 from mcp_memory_server.domain.sessions.queued_turns import DeadLetter, HeldLetter, QueuedTurn, QueueLength
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError, UnavailableError
 from mcp_memory_server.ports.dead_letters import DeadLetters
+from mcp_memory_server.services.sessions.cache_recording import RECENT, record_in_cache
 from mcp_memory_server.services.sessions.session_stores import SessionStores
-from mcp_memory_server.services.sessions.turn_sequencer import RECENT, PendingTurn, TurnSequencer
 
 TAKEN_AT_ONCE = 10
 
 
 @dataclass(frozen=True)
 class Redriven:
-    """How many letters are in the table by now, and how many it refused once more, each with the reason."""
+    """How many letters the table has now, and those that it refused again, each with the reason."""
 
     delivered: int
     refused: tuple[tuple[DeadLetter, str], ...]
 
 
 class Redrive:
-    """Looks through the dead letters and replays them. Twice is harmless: a turn is recognised by its operation."""
+    """Lists and replays dead letters. Replaying twice is harmless: the table recognises the operation of a turn."""
 
-    def __init__(self, stores: SessionStores, sequencer: TurnSequencer, dead_letters: DeadLetters | None) -> None:
+    def __init__(self, stores: SessionStores, dead_letters: DeadLetters | None) -> None:
         self._stores = stores
-        self._sequencer = sequencer
         self._dead_letters = dead_letters
 
     async def count(self) -> int:
@@ -33,7 +32,7 @@ class Redrive:
         return 0 if self._dead_letters is None else await self._dead_letters.count()
 
     async def waiting(self) -> QueueLength:
-        """Return how many turns are on their way to the table, and are not dead."""
+        """Return how many turns wait in the outbox."""
         return QueueLength(0) if self._stores.outbox is None else await self._stores.outbox.length()
 
     async def letters(self, *, most: int) -> list[DeadLetter]:
@@ -45,7 +44,7 @@ class Redrive:
         return [one.letter for one in held]
 
     async def replay(self, progress: Callable[[int], None] = lambda _done: None) -> Redriven:
-        """Offer every letter to the table again. One that is refused stays among the dead letters.
+        """Put every letter into the table. One that is refused again stays a dead letter.
 
         Raises:
             UnavailableError: The table or the dead letters do not answer. What was not replayed is still there.
@@ -74,9 +73,9 @@ class Redrive:
     async def _deliver(self, queued: QueuedTurn) -> None:
         known = await self._stores.stored.recent(queued.scope, RECENT)
         if known.get(queued.operation_id, queued.turn.id) == queued.turn.id:
-            await self._stores.stored.put(queued.scope, queued.turn, queued.operation_id, again=True)
-            if not await self._sequencer.note(PendingTurn(queued.scope, queued.turn, queued.operation_id)):
-                raise UnavailableError("the session memory cannot be reached; redrive again in a few seconds")
+            await self._stores.stored.put(queued.write, again=True)
+            if not await record_in_cache(self._stores, queued.write):
+                raise UnavailableError("the session cache cannot be reached; redrive again in a few seconds")
 
     def _letters(self) -> DeadLetters:
         if self._dead_letters is None:

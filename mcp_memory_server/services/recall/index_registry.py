@@ -19,7 +19,7 @@ from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnP
 from mcp_memory_server.services.kernel.user_memory_cache import ActivityLog
 from mcp_memory_server.services.recall.reembedding import MissingVectors, OnVectors, Reembedding
 from mcp_memory_server.services.recall.user_index import UserIndex, key_of, turn_document
-from mcp_memory_server.services.sessions.local_writes import LocalWrites
+from mcp_memory_server.services.sessions.session_activity import LocalWrites
 
 USERS_KEPT = 10_000
 DOCUMENTS_KEPT = 250_000
@@ -77,7 +77,7 @@ class IndexRegistry:
             USERS_KEPT,
             weight=lambda user: len(user.user_index.index),
             most_weight=DOCUMENTS_KEPT,
-            on_evict=lambda user_id, _: own.disconnect(user_id),
+            on_evict=lambda user_id, _: own.unwatch(user_id),
         )
 
     async def of(
@@ -141,7 +141,7 @@ class IndexRegistry:
             or user_index.sessions.has_unread
         ):
             return True
-        if self._own.are_there(scope.user_id) or time.monotonic() < user.listed_again_until:
+        if self._own.has_any(scope.user_id) or time.monotonic() < user.listed_again_until:
             return True
         if not user_index.sessions.to_read(self._now()):
             return False

@@ -25,32 +25,33 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.keys import COPIES_EPOCH
 
 SNAPSHOT_LASTS = timedelta(seconds=5)
-"""How long a process relies on what it saw. A turn of a process that lost the session memory waits that long."""
+"""How long a process relies on a snapshot. A turn of a process that lost the session cache waits that long."""
 DISCONNECTED_LASTS = timedelta(minutes=2)
-"""A mark that is not renewed for so long is that of a process which died. It is renewed four times as often."""
+"""An entry that is not renewed for this long is that of a process that died. It is renewed four times as often."""
 
 _EPOCH = "epoch"
-_AWAY = "away:"
+_DISCONNECTED = "away:"
+_SNAPSHOT_SECONDS = SNAPSHOT_LASTS.total_seconds()
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class EpochSnapshot:
-    """What the table said, and when it was asked."""
+    """The epoch, and the disconnected writers with the end of each entry, as the table said at a monotonic time."""
 
     epoch: int
-    away: Mapping[str, int]
+    disconnected: Mapping[str, int]
     asked_at: float
 
     @property
-    def may_be_served(self) -> bool:
-        """Whether nobody writes past the copies."""
-        return not self.away
+    def may_use_cache(self) -> bool:
+        """Whether no process writes past the cache."""
+        return not self.disconnected
 
 
 class CacheEpoch:
-    """The epoch of the copies, and this process's own presence. Used from any thread and any event loop."""
+    """The epoch of the session cache, and the connection of this process to it. Used from any thread and event loop."""
 
     def __init__(
         self,
@@ -61,53 +62,58 @@ class CacheEpoch:
         monotonic: Callable[[], float] = time.monotonic,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """``wake`` is called when the process is away: somebody has to tell, and to find out when that is over."""
+        """``wake`` is called when the process is disconnected: a worker calls `heartbeat`, and later `reconnect`."""
         self._table = table
         self._now = now
-        self._mark = f"{_AWAY}{process}"
+        self._entry = f"{_DISCONNECTED}{process}"
         self._monotonic = monotonic
         self._wake = wake
         self._lock = Lock()
         self._snapshot: EpochSnapshot | None = None
         self._reading = False
         self._is_disconnected = False
-        self._left_at: float | None = None
+        self._announced_at: float | None = None
         self._renewed_at = 0.0
-        self._may_be_marked = False
+        self._may_have_entry = False
 
     @property
     def is_disconnected(self) -> bool:
-        """Whether this process cannot reach the session memory."""
+        """Whether this process cannot reach the session cache."""
         return self._is_disconnected
 
     @property
     def last_snapshot(self) -> EpochSnapshot | None:
-        """What was seen last, however long ago; None if there was no look yet."""
+        """The last snapshot, however old; None before the first one."""
         return self._snapshot
 
     def may_bypass_cache(self) -> bool:
-        """Tell whether by now every process knows that this one is away."""
-        left_at = self._left_at
-        if left_at is None:
+        """Return whether by now every process knows that this one is disconnected."""
+        announced_at = self._announced_at
+        if announced_at is None:
             return False
         now = self._monotonic()
         # A process that slept for minutes may have been taken for dead.
         return (
-            now - left_at >= SNAPSHOT_LASTS.total_seconds()
-            and now - self._renewed_at < DISCONNECTED_LASTS.total_seconds() / 2
+            now - announced_at >= _SNAPSHOT_SECONDS and now - self._renewed_at < DISCONNECTED_LASTS.total_seconds() / 2
         )
 
+    def fresh_snapshot(self) -> EpochSnapshot | None:
+        """Return the last snapshot if it need not be refreshed soon; otherwise `read_snapshot` has to be asked."""
+        snapshot = self._snapshot
+        is_fresh = snapshot is not None and self._monotonic() - snapshot.asked_at < _SNAPSHOT_SECONDS / 2
+        return snapshot if is_fresh else None
+
     async def read_snapshot(self) -> EpochSnapshot:
-        """Return what holds for the copies at this moment.
+        """Return a snapshot that may be relied on now.
 
         Raises:
-            UnavailableError: It is too long ago that the table could be asked.
+            UnavailableError: The last one is too old, and the table does not answer.
         """
         snapshot = self._snapshot
-        if snapshot is None or (age := self._monotonic() - snapshot.asked_at) >= SNAPSHOT_LASTS.total_seconds():
+        if snapshot is None or (age := self._monotonic() - snapshot.asked_at) >= _SNAPSHOT_SECONDS:
             return await self.refresh()
-        # One of the callers looks again in time, so that the others need not.
-        if age >= SNAPSHOT_LASTS.total_seconds() / 2 and self._may_read():
+        # One of the callers refreshes it in time, so that the others need not wait.
+        if age >= _SNAPSHOT_SECONDS / 2 and self._may_read():
             try:
                 return await self.refresh()
             finally:
@@ -115,37 +121,37 @@ class CacheEpoch:
         return snapshot
 
     async def refresh(self) -> EpochSnapshot:
-        """Ask the table, however short ago it was asked."""
+        """Ask the table, however recent the last snapshot is."""
         asked_at = self._monotonic()
         item = await self._table.get(COPIES_EPOCH)
-        return self._seen(await self._without_the_dead(item), asked_at)
+        return self._take(await self._without_dead_writers(item), asked_at)
 
     def disconnect(self) -> None:
-        """Note that this process cannot reach the session memory. It writes nothing past the copies before it may."""
+        """Mark this process as disconnected. It writes nothing past the cache before `may_bypass_cache`."""
         if not self._is_disconnected:
-            logger.warning("the session memory cannot be reached; sessions are read from the table")
+            logger.warning("the session cache cannot be reached; sessions are read from the table")
         self._is_disconnected = True
         self._wake()
 
     async def heartbeat(self) -> None:
-        """Tell everybody that this process is away, as long as it is. Of these two, one runs at a time."""
-        if self._left_at is None:
-            await self._say(Update(COPIES_EPOCH, add={_EPOCH: 1}, set={self._mark: self._until()}))
-            self._left_at = self._renewed_at
+        """Announce that this process is disconnected. Never call this and `reconnect` at the same time."""
+        if self._announced_at is None:
+            await self._announce(Update(COPIES_EPOCH, add={_EPOCH: 1}, set={self._entry: self._until()}))
+            self._announced_at = self._renewed_at
         elif self._monotonic() - self._renewed_at >= DISCONNECTED_LASTS.total_seconds() / 4:
-            await self._say(Update(COPIES_EPOCH, set={self._mark: self._until()}))
+            await self._announce(Update(COPIES_EPOCH, set={self._entry: self._until()}))
 
     async def reconnect(self) -> None:
-        """Note that this process updates copies again. If it told that it was away, all copies so far are doubtful.
+        """Mark this process as connected. If it had announced otherwise, a new epoch discards all cached sessions.
 
-        A turn that it failed to put into a copy is on its way to the table, and is put there when it arrives.
+        A turn that it failed to put into the cache is in the outbox, and is recorded in the cache when it is delivered.
         """
-        self._left_at = None  # from here on nothing is written past the copies
-        if self._may_be_marked:
-            await self._say(Update(COPIES_EPOCH, add={_EPOCH: 1}, remove=(self._mark,)))
-            self._may_be_marked = False
+        self._announced_at = None  # from here on nothing is written past the cache
+        if self._may_have_entry:
+            await self._announce(Update(COPIES_EPOCH, add={_EPOCH: 1}, remove=(self._entry,)))
+            self._may_have_entry = False
         self._is_disconnected = False
-        logger.warning("the session memory can be reached again")
+        logger.warning("the session cache can be reached again")
 
     def _may_read(self) -> bool:
         with self._lock:
@@ -154,9 +160,11 @@ class CacheEpoch:
             self._reading = True
             return True
 
-    async def _without_the_dead(self, item: Item | None) -> Item | None:
-        """Take away the marks of processes that died while they were away. That begins an epoch too."""
-        dead = [name for name, until in _marks(item).items() if until <= self._now().timestamp() and name != self._mark]
+    async def _without_dead_writers(self, item: Item | None) -> Item | None:
+        """Remove the entries of processes that died while they were disconnected. That begins a new epoch too."""
+        dead = [
+            name for name, until in _entries(item).items() if until <= self._now().timestamp() and name != self._entry
+        ]
         if item is None or not dead:
             return item
         try:
@@ -166,17 +174,17 @@ class CacheEpoch:
         except ConflictError:
             return await self._table.get(COPIES_EPOCH)
 
-    async def _say(self, change: Update) -> None:
-        self._may_be_marked = True  # also if no answer comes
+    async def _announce(self, change: Update) -> None:
+        self._may_have_entry = True  # also if no answer comes
         asked_at = self._monotonic()
         item = await self._table.update(change)
-        # Whoever looked just before the mark was set relies on that from then on, so this counts from the answer.
+        # Another process may have read the item just before this change, so the time counts from the answer.
         self._renewed_at = self._monotonic()
-        self._seen(item, asked_at)
+        self._take(item, asked_at)
 
-    def _seen(self, item: Item | None, asked_at: float) -> EpochSnapshot:
+    def _take(self, item: Item | None, asked_at: float) -> EpochSnapshot:
         epoch = None if item is None else item.body.get(_EPOCH)
-        snapshot = EpochSnapshot(epoch if isinstance(epoch, int) else 0, _marks(item), asked_at)
+        snapshot = EpochSnapshot(epoch if isinstance(epoch, int) else 0, _entries(item), asked_at)
         with self._lock:
             if self._snapshot is None or snapshot.epoch >= self._snapshot.epoch:
                 self._snapshot = snapshot
@@ -186,7 +194,9 @@ class CacheEpoch:
         return int((self._now() + DISCONNECTED_LASTS).timestamp())
 
 
-def _marks(item: Item | None) -> dict[str, int]:
+def _entries(item: Item | None) -> dict[str, int]:
     if item is None:
         return {}
-    return {name: until for name, until in item.body.items() if name.startswith(_AWAY) and isinstance(until, int)}
+    return {
+        name: until for name, until in item.body.items() if name.startswith(_DISCONNECTED) and isinstance(until, int)
+    }

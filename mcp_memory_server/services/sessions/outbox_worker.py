@@ -1,4 +1,7 @@
-"""Delivery: what was acknowledged before the table had it gets there, and what nobody waits for gets done."""
+"""Deliver queued turns to the table, write counters, and watch the connection to the session cache.
+
+See `ports.outbox` for the leases, `cache_epoch` for the connection, and `domain.sessions.counts` for the counters.
+"""
 
 import asyncio
 import itertools
@@ -25,8 +28,8 @@ from mcp_memory_server.errors import (
 )
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.metric_catalogue import DEAD_LETTERS, OUTBOX_DELIVERY, OUTBOX_LAG, OUTBOX_TURNS
+from mcp_memory_server.services.sessions.cache_recording import RECENT, record_in_cache
 from mcp_memory_server.services.sessions.session_stores import SessionStores
-from mcp_memory_server.services.sessions.turn_sequencer import RECENT, PendingTurn, TurnSequencer
 
 CLAIMED_AT_ONCE = 100
 SESSIONS_AT_ONCE = 16
@@ -35,27 +38,25 @@ MOST_ATTEMPTS = 20
 """With the pauses below that is a quarter of an hour without a table."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 60.0
 IDLE_SECONDS = 5.0
-"""How long a dead process's turns may wait, beyond its lease, before another one looks for them."""
+"""How long the turns of a dead process may wait, beyond its lease, before another process claims them."""
 PROBE_SECONDS = 1.0
 DRAIN_SECONDS = 10.0
 LAST_SECONDS = 2.0
 UNDELIVERABLE_PAUSE = timedelta(hours=1)
-
-_PROBED = Scope("probe", "probe")
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Round:
-    """What a round came to."""
+    """The result of a round."""
 
     delivered: int = 0
     put_off: int = 0
 
 
 class OutboxWorker:
-    """Delivers queued turns to the table, writes counters and watches the session memory, in the background.
+    """Delivers queued turns to the table, writes counters and probes the session cache, in the background.
 
     Used from any thread and any event loop.
     """
@@ -63,62 +64,61 @@ class OutboxWorker:
     def __init__(
         self,
         stores: SessionStores,
-        sequencer: TurnSequencer,
         dead_letters: DeadLetters | None,
         *,
         owner: str,
     ) -> None:
         self._stores = stores
-        self._sequencer = sequencer
         self._dead_letters = dead_letters
         self._owner = owner
         self._worker = BackgroundWorker("memory-outbox", self._round, self._finish)
         self._lock = Lock()
-        self._held: Counter[Scope] = Counter()
+        self.queued: Counter[Scope] = Counter()
+        """How many turns of a session this process queued that are not delivered yet: later turns follow them."""
         self._close_by = 0.0
 
-    def holds(self, scope: Scope) -> bool:
-        """Tell whether this process queued turns of the session that are not delivered yet: later ones follow them."""
-        return self._held[scope] > 0
-
-    async def queue(self, queued: QueuedTurn, *, is_there: bool) -> None:
-        """Queue a turn, unless placing it did that, and see to it that it gets to the table.
+    async def queue(self, queued: QueuedTurn, *, is_queued: bool) -> None:
+        """Queue a turn, unless that was done together with caching it, and start delivering it.
 
         Raises:
             UnavailableError: It could not be queued.
         """
         if self._stores.outbox is None:
             raise UnavailableError("the table did not take the turn in time, and there is no outbox; repeat the call")
-        if not is_there:
+        if not is_queued:
             await self._stores.outbox.add(queued)
         with self._lock:
-            self._held[queued.scope] += 1
+            self.queued[queued.scope] += 1
         self.wake()
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Start a round now."""
         self._worker.wake()
 
     async def close(self, within: timedelta = timedelta(seconds=DRAIN_SECONDS)) -> None:
-        """Deliver what waits, as far as that goes in time. What does not stays in the outbox for the next one."""
+        """Deliver what is queued, as far as time allows. The rest stays in the outbox for another process."""
         # Cancelling this is harmless: what was acknowledged is durable already.
         self._close_by = time.monotonic() + within.total_seconds()
         await self._worker.close(within.total_seconds() + LAST_SECONDS, round_within=within.total_seconds())
 
     async def _round(self) -> float:
-        """Do everything that is due, and return for how many seconds there is nothing more."""
-        await self._see_to_copies()
-        came_to = await self._bring_some()
+        """Do everything that is due, and return the pause in seconds."""
+        await self._check_connection()
+        result = await self._deliver_some()
         await self._count()
-        await self._look_at_what_waits()
-        if came_to.delivered:
+        await self._record_queue_length()
+        if result.delivered:
             return 0.0
-        if came_to.put_off:
+        if result.put_off:
             return FIRST_PAUSE
-        return PROBE_SECONDS if self._stores.trust.is_disconnected or self._stores.stored.uncounted() else IDLE_SECONDS
+        return (
+            PROBE_SECONDS
+            if self._stores.cache_epoch.is_disconnected or self._stores.stored.uncounted()
+            else IDLE_SECONDS
+        )
 
     async def _finish(self) -> None:
-        """Deliver what this process queued, as far as that goes in time, and leave nothing of it behind."""
+        """Deliver what this process queued, as far as time allows, and release its leases and watermarks."""
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self._close_by - time.monotonic())):
                 await self._drain()
@@ -127,30 +127,30 @@ class OutboxWorker:
                 if self._stores.outbox is not None:
                     await self._stores.outbox.release(self._owner)
                 await self._count(all_of_them=True)
-                if self._stores.trust.is_disconnected:  # from now on it writes nothing past the copies
-                    await self._stores.trust.reconnect()
+                if self._stores.cache_epoch.is_disconnected:  # from now on it writes nothing past the cache
+                    await self._stores.cache_epoch.reconnect()
 
     async def _drain(self) -> None:
         while True:
-            came_to = await self._bring_some()
-            await self._look_at_what_waits()
-            if not came_to.delivered:
-                if not self._held:
+            result = await self._deliver_some()
+            await self._record_queue_length()
+            if not result.delivered:
+                if not self.queued:
                     return
                 await asyncio.sleep(FIRST_PAUSE)
 
-    async def _see_to_copies(self) -> None:
-        """While this process is away: find out whether the session memory is back, and tell everybody."""
-        copies, trust = self._stores.copies, self._stores.trust
-        if copies is None or not trust.is_disconnected:
+    async def _check_connection(self) -> None:
+        """While this process is disconnected: find out whether the session cache is back, and announce it."""
+        cache, epoch = self._stores.cache, self._stores.cache_epoch
+        if cache is None or not epoch.is_disconnected:
             return
-        with suppress(UnavailableError):  # next time, then
+        with suppress(UnavailableError):  # the next round tries again
             try:
-                await copies.read_state(_PROBED)
+                await cache.ping()
             except CacheUnavailableError:
-                await trust.heartbeat()
+                await epoch.heartbeat()
             else:
-                await trust.reconnect()
+                await epoch.reconnect()
 
     async def _count(self, *, all_of_them: bool = False) -> None:
         try:
@@ -158,7 +158,7 @@ class OutboxWorker:
         except MemoryServerError as error:
             logger.warning("counters of conversations are not written yet: %s", error)
 
-    async def _look_at_what_waits(self) -> None:
+    async def _record_queue_length(self) -> None:
         outbox, metrics = self._stores.outbox, self._stores.metrics
         if outbox is None:
             return
@@ -168,11 +168,13 @@ class OutboxWorker:
             metrics.record(OUTBOX_TURNS, waiting.turns)
             metrics.record(OUTBOX_LAG, max(0.0, lag / timedelta(milliseconds=1)))
             if not waiting.turns:  # another process may have delivered what this one queued
-                self._held.clear()
+                self.queued.clear()
 
-    async def _bring_some(self) -> _Round:
+    async def _deliver_some(self) -> _Round:
         outbox = self._stores.outbox
-        if outbox is None or (self._stores.trust.is_disconnected and not self._stores.trust.may_bypass_cache()):
+        if outbox is None or (
+            self._stores.cache_epoch.is_disconnected and not self._stores.cache_epoch.may_bypass_cache()
+        ):
             return _Round()
         try:
             claimed = await outbox.claim(self._owner, lease=LEASE, most=CLAIMED_AT_ONCE)
@@ -183,17 +185,17 @@ class OutboxWorker:
         sessions = [list(some) for _, some in itertools.groupby(in_order, key=lambda one: one.queued.scope)]
         limit = asyncio.Semaphore(SESSIONS_AT_ONCE)
 
-        async def bring(turns: Sequence[ClaimedTurn]) -> _Round:
+        async def deliver(turns: Sequence[ClaimedTurn]) -> _Round:
             async with limit:
-                return await self._bring(turns)
+                return await self._deliver(turns)
 
-        rounds = await asyncio.gather(*(bring(turns) for turns in sessions))
+        rounds = await asyncio.gather(*(deliver(turns) for turns in sessions))
         return _Round(sum(one.delivered for one in rounds), sum(one.put_off for one in rounds))
 
-    async def _bring(self, claimed: Sequence[ClaimedTurn]) -> _Round:
+    async def _deliver(self, claimed: Sequence[ClaimedTurn]) -> _Round:
         """Deliver turns of one session, one after the other, until one of them has to wait."""
         scope, done = claimed[0].queued.scope, list[str]()
-        came_to = _Round()
+        result = _Round()
         try:
             # A turn that was queued while the table could not be asked may be a repetition.
             known = await self._stores.stored.recent(scope, RECENT)
@@ -202,22 +204,22 @@ class OutboxWorker:
                     break
                 done.append(one.receipt)
         except UnavailableError as error:
-            came_to = await self._put_off(claimed[len(done)], error)
+            result = await self._put_off(claimed[len(done)], error)
         await self._remove(scope, done)
-        return _Round(len(done), came_to.put_off)
+        return _Round(len(done), result.put_off)
 
     async def _store(self, claimed: ClaimedTurn, known: Mapping[str, str]) -> bool:
-        """Write the turn and tell whether it is settled; if not, it is up to somebody else, or for later."""
+        """Write the turn and return whether it is settled; if not, a later round delivers it."""
         queued = claimed.queued
         if known.get(queued.operation_id, queued.turn.id) != queued.turn.id:
             return True
         try:
-            await self._stores.stored.put(queued.scope, queued.turn, queued.operation_id, again=True)
+            await self._stores.stored.put(queued.write, again=True)
         except UnavailableError:
             raise
         except MemoryServerError as error:
             return await self._bury(claimed, error)
-        if not await self._sequencer.note(PendingTurn(queued.scope, queued.turn, queued.operation_id)):
+        if not await record_in_cache(self._stores, queued.write):
             return False
         waited = self._stores.now() - queued.queued_at
         self._stores.metrics.record(OUTBOX_DELIVERY, max(0.0, waited / timedelta(milliseconds=1)))
@@ -235,7 +237,7 @@ class OutboxWorker:
         return _Round(put_off=1)
 
     async def _bury(self, claimed: ClaimedTurn, error: MemoryServerError) -> bool:
-        """Put the turn among the dead letters; tell whether it is there, so that it may leave the outbox."""
+        """Add the turn to the dead letters; return whether that succeeded, so that it may leave the outbox."""
         reason = f"{type(error).__name__}: {error}"
         queued, label = claimed.queued, log_label(claimed.queued.scope)
         logger.error(
@@ -255,12 +257,12 @@ class OutboxWorker:
     async def _remove(self, scope: Scope, receipts: Sequence[str]) -> None:
         if not receipts or self._stores.outbox is None:
             return
-        with suppress(UnavailableError):  # they are delivered again, which changes nothing
+        with suppress(UnavailableError):  # they are delivered again, which is harmless
             await self._stores.outbox.remove(self._owner, receipts)
             with self._lock:
-                self._held[scope] = max(0, self._held[scope] - len(receipts))
-                if not self._held[scope]:
-                    del self._held[scope]
+                self.queued[scope] = max(0, self.queued[scope] - len(receipts))
+                if not self.queued[scope]:
+                    del self.queued[scope]
 
 
 def _owner_of(scope: Scope) -> tuple[str, str]:

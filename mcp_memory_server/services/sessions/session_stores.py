@@ -1,4 +1,4 @@
-"""Where running sessions lie: everything that reading and writing them needs, in one value."""
+"""The stores of running sessions: everything that reading and writing them needs, in one value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,22 +7,23 @@ from datetime import datetime
 from mcp_memory_server.domain.sessions.limits import Limits
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.outbox import Outbox
-from mcp_memory_server.ports.session_memory import SessionMemory
+from mcp_memory_server.ports.session_cache import SessionCache
+from mcp_memory_server.ports.session_deadlines import SessionDeadlines
 from mcp_memory_server.services.sessions.cache_epoch import CacheEpoch
-from mcp_memory_server.services.sessions.stored_turns import StoredTurns
-from mcp_memory_server.services.sessions.table_timeout import TableTimeout
+from mcp_memory_server.services.sessions.stored_turns import StoredTurns, TableTimeout
 
 
 @dataclass(frozen=True)
 class SessionStores:
-    """The turns in the table, their copies, and what is on its way. Without copies the table answers everything.
+    """The turns in the table, their cache, and the outbox. Without a cache the table answers everything.
 
-    Where the outbox is in the copies, a turn is queued in the same step that puts it into its copy.
+    With ``outbox_is_in_cache``, the step that puts a turn into the cache can queue it as well.
     """
 
     stored: StoredTurns
-    copies: SessionMemory | None
-    trust: CacheEpoch
+    cache: SessionCache | None
+    deadlines: SessionDeadlines | None
+    cache_epoch: CacheEpoch
     outbox: Outbox | None
     timeout: TableTimeout
     metrics: Metrics

@@ -1,4 +1,4 @@
-"""Shared states: what the agents of a session know together, changed by one at a time."""
+"""Shared states: one value per session that its agents read, replace and watch."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -6,37 +6,37 @@ from typing import Any
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import SharedState
 from mcp_memory_server.errors import ConfigurationError
-from mcp_memory_server.ports.session_memory import SessionMemory
+from mcp_memory_server.ports.shared_state_store import SharedStateStore
 
 
 class SharedStates:
-    """One value a session, with a version. It lives as long as a session does, in the session memory alone."""
+    """One value per session, with a version. It lives as long as the longest session does."""
 
-    def __init__(self, sessions: SessionMemory | None) -> None:
-        self._sessions = sessions
+    def __init__(self, store: SharedStateStore | None) -> None:
+        self._store = store
 
     async def read(self, scope: Scope) -> SharedState:
         """Return the state; version 0 and nothing if none was written.
 
         Raises:
-            CacheUnavailableError: The session memory does not answer.
+            UnavailableError: The store does not answer.
         """
-        return await self._store().read_state(scope)
+        return await self._opened().read(scope)
 
     async def write(self, scope: Scope, value: Any, *, expected_version: int) -> int:
-        """Replace the state and return its new version; whoever watches it is told.
+        """Replace the state and return its new version; its watchers are notified.
 
         Raises:
             ConflictError: Another version is stored. Nothing was written.
-            CacheUnavailableError: The session memory does not answer. It may have been written.
+            UnavailableError: The store does not answer. The state may have been written.
         """
-        return await self._store().write_state(scope, value, expected_version=expected_version)
+        return await self._opened().write(scope, value, expected_version=expected_version)
 
     def watch(self, scope: Scope) -> AsyncIterator[int]:
         """Yield the version of the state whenever it changes, from now on. Versions may be skipped."""
-        return self._store().watch_state(scope)
+        return self._opened().watch(scope)
 
-    def _store(self) -> SessionMemory:
-        if self._sessions is None:
-            raise ConfigurationError("agents share a state in the session memory; set MCP_MEMORY_SESSIONS to one")
-        return self._sessions
+    def _opened(self) -> SharedStateStore:
+        if self._store is None:
+            raise ConfigurationError("agents share a state in the session store; set MCP_MEMORY_SESSIONS to one")
+        return self._store

@@ -69,7 +69,7 @@ class Snapshots:
         return sorted(records.name_of(item.key) for item in page.items)
 
     async def delete(self, scope: Scope, name: str) -> bool:
-        """Remove the value and tell whether there was one."""
+        """Remove the value and return whether there was one."""
         _check_name(name)
         head = await self._table.get(records.snapshot_key(scope, name))
         if head is None:

@@ -1,35 +1,19 @@
-"""The turns of conversations in the table: each kept once, counted exactly, over several partitions where it is hot."""
+"""The turns of sessions in the table: each stored once and counted exactly, in several partitions if it is hot."""
 
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import uuid4
 
 from mcp_memory_server.concurrency.lru_cache import LruCache
-from mcp_memory_server.domain.kernel.item_checks import check_operation_id
 from mcp_memory_server.domain.kernel.items import Item, Put
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.counts import Line
 from mcp_memory_server.domain.sessions.hot_sessions import Pace, possible_partitions
-from mcp_memory_server.domain.sessions.turns import Turn, View
-from mcp_memory_server.errors import ConflictError, InvalidRequestError, TableThrottledError
-from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.metrics import Metrics, NoMetrics
-from mcp_memory_server.schema.turn_records import (
-    WRITER,
-    line_from,
-    line_of,
-    operation_of,
-    turn_key,
-    written,
-)
-from mcp_memory_server.services.kernel.embeddings import Embeddings
-from mcp_memory_server.services.sessions.activity_publisher import ActivityPublisher
-from mcp_memory_server.services.sessions.local_writes import LocalWrites
-from mcp_memory_server.services.sessions.pending_counts import (
+from mcp_memory_server.domain.sessions.pending_counts import (
     Counted,
     Deferred,
     PendingCounts,
@@ -37,15 +21,71 @@ from mcp_memory_server.services.sessions.pending_counts import (
     UnknownOutcome,
     Wait,
 )
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
+from mcp_memory_server.domain.sessions.turns import View
+from mcp_memory_server.errors import (
+    ConflictError,
+    InvalidRequestError,
+    TableThrottledError,
+    TableUnavailableError,
+    UnavailableError,
+)
+from mcp_memory_server.ports.item_table import ItemTable
+from mcp_memory_server.ports.metrics import Metrics, NoMetrics
+from mcp_memory_server.schema.turn_records import (
+    line_from,
+    line_of,
+    operation_of,
+    turn_key,
+    written,
+)
+from mcp_memory_server.services.kernel.embeddings import Embeddings
+from mcp_memory_server.services.sessions.session_activity import ActivityPublisher, LocalWrites
 from mcp_memory_server.services.sessions.turn_counters import TurnCounters
 from mcp_memory_server.services.sessions.turn_pages import TurnPage, TurnPages
 
-__all__ = ["StoredTurns", "TurnPage"]
+__all__ = ["StoredTurns", "TableTimeout", "TurnPage"]
 
 SESSIONS_KNOWN = 10_000
-WRITTEN_AT_ONCE = 20
+COUNTED_SESSIONS_AT_ONCE = 20
 PUT_WITHIN = timedelta(seconds=1)
-"""A turn that is older when it is put may have been put before, by someone who knew other partitions."""
+"""A turn that is older when it is put may have been put before, by a process that knew other partitions."""
+TIMEOUT_SECONDS = 1.0
+REST_SECONDS = 1.0
+"""How long the table is not asked again after it did not answer in time."""
+
+R = TypeVar("R")
+
+
+class TableTimeout:
+    """Limits how long an append waits for the table: not at all when the table did not answer a moment ago.
+
+    Without an outbox to fall back to, the table gets all the time that its adapter allows.
+    """
+
+    def __init__(self, *, has_outbox: bool, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._has_outbox = has_outbox
+        self._monotonic = monotonic
+        self._rests_until = float("-inf")
+
+    async def ask(self, question: Callable[[], Awaitable[R]]) -> R:
+        """Return the answer.
+
+        Raises:
+            UnavailableError: There was none in time, or the table was not asked because there was none a moment ago.
+        """
+        if not self._has_outbox:
+            return await question()
+        if self._monotonic() < self._rests_until:
+            raise TableUnavailableError("the table did not answer a moment ago")
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                return await question()
+        except (TimeoutError, UnavailableError) as error:
+            self._rests_until = self._monotonic() + REST_SECONDS
+            if isinstance(error, UnavailableError):
+                raise
+            raise TableUnavailableError(f"the table did not answer within {TIMEOUT_SECONDS:g} s") from error
 
 
 class StoredTurns:
@@ -59,36 +99,37 @@ class StoredTurns:
         wake: Callable[[], None] = lambda: None,
         hot_rate: int = 500,
         monotonic: Callable[[], float] = time.monotonic,
-        own: LocalWrites | None = None,
+        local_writes: LocalWrites | None = None,
         metrics: Metrics | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
-        """``wake`` is called when there is something to count; ``hot_rate`` is what a partition takes in a second."""
+        """``wake`` is called when there is something to count; a partition takes ``hot_rate`` turns in a second."""
         self._table = table
         self._now = now
         self._wake = wake
         self._hot_rate = hot_rate
         self._monotonic = monotonic
         names = itertools.count(1)
-        own = own or LocalWrites()
-        self._new_name = lambda: f"{own.writer}.{next(names)}"
+        local_writes = local_writes or LocalWrites()
+        self._new_name = lambda: f"{local_writes.writer}.{next(names)}"
         self._counters = TurnCounters(table, now, monotonic, metrics or NoMetrics())
-        self._activity = ActivityPublisher(table, now, own, monotonic=monotonic)
-        self._embeddings = embeddings or Embeddings()
+        self._activity = ActivityPublisher(table, local_writes, monotonic=monotonic)
+        # Without a model, nothing is stored beside a turn.
+        self._embeddings = None if embeddings is None or embeddings.model is None else embeddings
         self._pages = TurnPages(table)
-        # One that has counts left stays. The mark of one that is evicted stays in the table, and anybody may remove it.
+        # A session with counts left is not evicted. The watermark of an evicted one stays until it is abandoned.
         self._pending = LruCache[Scope, PendingCounts](SESSIONS_KNOWN, may_evict=PendingCounts.is_idle)
 
     async def last(self, scope: Scope, turns: int, view: View) -> TurnPage:
         """Return the last turns with everything that is counted, however long the session is.
 
         One query does for a session that was never hot, unless other processes write to it faster than they count.
-        Partitions that do not answer are left out, and the page tells so.
+        Partitions that do not answer are left out, which the page says.
 
         Raises:
             UnavailableError: The first partition, which has the counters, did not answer.
         """
-        pending = self._pending_of(scope)
+        pending = self._pending.get_or_add(scope, self._new_pending)
         expected = pending.writer
         page, counters = await self._pages.last(scope, turns, view, pending.known())
         pending.learn(counters, expected=expected)
@@ -105,141 +146,137 @@ class StoredTurns:
         Raises:
             UnavailableError: Not every partition answered.
         """
-        pending = self._pending_of(scope)
+        pending = self._pending.get_or_add(scope, self._new_pending)
         expected = pending.writer
         operations, counters = await self._pages.recent(scope, turns)
         pending.learn(counters, expected=expected)
         return operations
 
-    async def put(self, scope: Scope, turn: Turn, operation_id: str, *, again: bool = False) -> None:
-        """Keep a turn. The same turn of the same operation is kept once, whoever repeats it.
+    async def put(self, write: TurnWrite, *, again: bool = False) -> None:
+        """Store a turn. The same turn of the same operation is stored once, whichever process repeats it.
 
-        Say so if it may have been put before (``again``) by another process. An old turn is taken for one that was.
+        ``again`` says that another process may have put it before. An old turn is taken for one that was.
 
         Raises:
             ConflictError: Another operation has this id.
-            TableUnavailableError: It may have been kept, or not: repeat it.
+            TableUnavailableError: The turn may have been stored, or not: repeat the call.
         """
-        check_operation_id(operation_id)
-        pending = self._pending_of(scope)
+        scope, turn, now = write.scope, write.turn, self._now()
+        pending = self._pending.get_or_add(scope, self._new_pending)
         if pending.is_getting_hot(self._monotonic()):
             await self._counters.split(scope, pending)
         try:
-            is_old = again or self._now() - turn.at > PUT_WITHIN
-            if not (is_old and await self._is_there(scope, turn, operation_id, pending)):
-                beside = await self._embeddings.beside_turn(scope, turn.content)
-                items = written(scope, turn, self._now(), operation=operation_id, beside=beside)
-                for part in items.parts:
-                    await self._table.put(part, operation_id=operation_id)
-                await self._put(scope, turn, items.turn, operation_id, pending)
-            await self._activity.after_writing(scope, turn)
+            is_old = again or now - turn.at > PUT_WITHIN
+            if not (is_old and await self._is_stored(write, pending)):
+                await self._put(write, pending, now)
+            await self._activity.publish_turn(scope, turn, self._now())
         except TableThrottledError:
             if pending.may_split(self._monotonic()):
                 await self._counters.split(scope, pending)
             raise
 
-    async def rest(self, scope: Scope) -> None:
-        """Tell those who search that nothing more is put into the session, for the time being."""
-        await self._activity.over(scope)
+    async def finish_session(self, scope: Scope) -> None:
+        """Tell subscribers that this process puts no more turns into the session for now."""
+        await self._activity.finish_session(scope)
 
     async def end(self, scope: Scope, ended_at: datetime, operation_id: str) -> None:
-        """Note when the session was ended. A later turn makes it go on: readers compare."""
+        """Store when the session was ended. A later turn continues it: readers compare the times."""
         await self._counters.end(scope, ended_at, operation_id)
 
     async def raise_partitions(self, scope: Scope, to: int) -> int:
-        """Make sure that there are so many partitions, at most 64, and return how many there are. Never fewer."""
-        return await self._counters.raise_partitions(scope, self._pending_of(scope), to)
+        """Raise the number of partitions to this, at most 64, and return how many there are. They are never reduced."""
+        return await self._counters.raise_partitions(scope, self._pending.get_or_add(scope, self._new_pending), to)
 
     def uncounted(self) -> bool:
-        """Tell whether there is anything to count."""
+        """Return whether there are turns to count."""
         return any(pending.has_work() for _, pending in self._pending.items())
 
     async def write_counts(self, *, all_of_them: bool = False) -> None:
-        """Count what is due, one write for each session; or all of it, which leaves nothing of this process behind.
+        """Write the counts that are due, one write per session; or all, and then remove the watermarks as well.
 
         Raises:
-            UnavailableError: Some could not be written now. Nothing is lost by that.
+            UnavailableError: Some could not be written now. A later call writes them.
         """
         moment = self._monotonic()
         due = [(scope, pending) for scope, pending in self._pending.items() if all_of_them or pending.is_due(moment)]
         due.sort(key=lambda one: not one[1].has_work())
         errors: list[BaseException] = []
-        for first in range(0, len(due), WRITTEN_AT_ONCE):
-            some = due[first : first + WRITTEN_AT_ONCE]
+        for first in range(0, len(due), COUNTED_SESSIONS_AT_ONCE):
+            some = due[first : first + COUNTED_SESSIONS_AT_ONCE]
             writes = (self._counters.write(scope, pending, last=all_of_them) for scope, pending in some)
             outcomes = await asyncio.gather(*writes, return_exceptions=True)
             errors += [outcome for outcome in outcomes if outcome is not None]
         if errors:
             raise errors[0]
 
-    async def _is_there(self, scope: Scope, turn: Turn, operation: str, pending: PendingCounts) -> bool:
-        """Look in every place where others may have put the turn."""
+    async def _is_stored(self, write: TurnWrite, pending: PendingCounts) -> bool:
+        """Look in every partition where another process may have put the turn."""
+        scope, turn_id = write.scope, write.turn.id
         counters = await self._counters.read(scope)
         pending.learn(counters)
         if counters.partitions == 1:
             return False
-        numbers = possible_partitions(turn.id, counters.partitions)
-        keys = {turn_key(scope, turn.id, number): number for number in numbers}
+        keys = {
+            turn_key(scope, turn_id, number): number for number in possible_partitions(turn_id, counters.partitions)
+        }
         found = await self._table.get_many(keys)
         for key, item in found.items():
-            self._recognise(item, operation, pending, keys[key])
+            self._recognise(item, write, pending, keys[key])
         return bool(found)
 
-    async def _put(self, scope: Scope, turn: Turn, put: Put, operation: str, pending: PendingCounts) -> None:
+    async def _put(self, write: TurnWrite, pending: PendingCounts, now: datetime) -> None:
+        scope, turn = write.scope, write.turn
+        beside = None if self._embeddings is None else await self._embeddings.beside_turn(scope, turn.content)
+        items = written(scope, turn, now, operation=write.operation_id, beside=beside)
+        for part in items.parts:
+            await self._table.put(part, operation_id=write.operation_id)
         way = pending.begin(turn.id, self._now(), self._monotonic())
         while isinstance(way, Wait):
             await asyncio.shield(asyncio.wrap_future(way.over))
             way = pending.begin(turn.id, self._now(), self._monotonic(), has_waited=True)
-        put = replace(put, key=turn_key(scope, turn.id, way.partition))
-        with self._unknown_outcome(turn.id, way, pending):
+        writer = way.writer if isinstance(way, Deferred) else None
+        put = items.turn_in(way.partition, writer)
+        try:
             try:
-                await self._write(scope, turn, put, way, pending)
+                if isinstance(way, Counted):
+                    await self._put_counted(scope, put, line_of(turn), way, pending)
+                else:
+                    await self._table.put(put, operation_id=uuid4().hex)
+                    uncounted = Uncounted(turn.token_count, way.partition, self._monotonic())
+                    if pending.has_landed(turn.id, uncounted, way.writer):
+                        self._wake()
             except ConflictError:
-                self._recognise(await self._table.get(put.key), operation, pending, way.partition)
+                self._recognise(await self._table.get(put.key), write, pending, way.partition)
+        except (ConflictError, InvalidRequestError):
+            pending.is_settled(turn.id)
+            raise
+        except BaseException:
+            unknown = UnknownOutcome(way.partition, self._monotonic(), isinstance(way, Deferred))
+            pending.has_unknown_outcome(turn.id, unknown)
+            raise
 
-    async def _write(self, scope: Scope, turn: Turn, put: Put, way: Deferred | Counted, pending: PendingCounts) -> None:
-        line = line_of(turn)
-        if isinstance(way, Deferred):
-            await self._table.put(replace(put, body={**put.body, WRITER: way.writer}), operation_id=uuid4().hex)
-            self._has_landed(turn.id, Uncounted(line.tokens, way.partition, self._monotonic()), way.writer, pending)
-            return
+    async def _put_counted(self, scope: Scope, put: Put, line: Line, way: Counted, pending: PendingCounts) -> None:
         if way.opens is None:
             await self._counters.count_with(scope, put, line)
         else:
             await self._counters.open_with(scope, put, line, way.opens, pending)
-        pending.is_settled(turn.id)
+        pending.is_settled(line.id)
 
-    @contextmanager
-    def _unknown_outcome(self, turn_id: str, way: Deferred | Counted, pending: PendingCounts) -> Generator[None]:
-        """Note what is known of the turn when its write ends in an error."""
-        try:
-            yield
-        except (ConflictError, InvalidRequestError):
-            pending.is_settled(turn_id)
-            raise
-        except BaseException:
-            pending.has_unknown_outcome(
-                turn_id, UnknownOutcome(way.partition, self._monotonic(), isinstance(way, Deferred))
-            )
-            raise
-
-    def _recognise(self, item: Item | None, operation: str, pending: PendingCounts, partition: int) -> None:
-        """Accept the turn that lies there already, if it is the one that was to be put.
+    def _recognise(self, item: Item | None, write: TurnWrite, pending: PendingCounts, partition: int) -> None:
+        """Accept the stored turn if it is the one that was to be put.
 
         Raises:
             ConflictError: It is another one.
         """
-        if item is None or operation_of(item) != operation:
+        if item is None or operation_of(item) != write.operation_id:
             raise ConflictError("another turn has this id")
         line = line_from(item)
         if line.writer is None:
             pending.is_settled(line.id)
         else:
-            self._has_landed(line.id, Uncounted(line.tokens, partition, self._monotonic()), line.writer, pending)
+            uncounted = Uncounted(line.tokens, partition, self._monotonic())
+            if pending.has_landed(line.id, uncounted, line.writer):
+                self._wake()
 
-    def _has_landed(self, turn_id: str, uncounted: Uncounted, writer: str, pending: PendingCounts) -> None:
-        if pending.has_landed(turn_id, uncounted, writer):
-            self._wake()
-
-    def _pending_of(self, scope: Scope) -> PendingCounts:
-        return self._pending.get_or_add(scope, lambda: PendingCounts(self._new_name, Pace(self._hot_rate)))
+    def _new_pending(self) -> PendingCounts:
+        return PendingCounts(self._new_name, Pace(self._hot_rate))

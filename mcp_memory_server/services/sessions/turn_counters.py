@@ -1,4 +1,4 @@
-"""The counters of conversations: who wrote turns counts them later, many with one write. See `domain.counts`."""
+"""Write the counters of sessions: a writer counts many turns with one write. See `domain.sessions.counts`."""
 
 import asyncio
 import random
@@ -12,6 +12,7 @@ from mcp_memory_server.domain.kernel.items import Put, Update
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.counts import Amount, Counters, Line, Watermark, abandoned, not_counted
 from mcp_memory_server.domain.sessions.hot_sessions import MOST_PARTITIONS
+from mcp_memory_server.domain.sessions.pending_counts import PendingCounts, Plan, Uncounted
 from mcp_memory_server.errors import ConflictError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metric_catalogue import SALTED_SESSIONS
@@ -20,29 +21,28 @@ from mcp_memory_server.schema.turn_records import (
     AFTER_TURNS,
     COUNTED,
     ENDED_AT,
-    MARKS,
     PARTITIONS,
     TOKEN_COUNT,
     TURN_COUNT,
     TURNS,
+    WATERMARKS,
     counters_from,
     line_from,
-    marks_body,
     meta_key,
     session_partition,
     session_written,
     turn_key,
+    watermarks_body,
 )
 from mcp_memory_server.services.kernel.retries import retry_on_conflict
-from mcp_memory_server.services.sessions.pending_counts import PendingCounts, Plan, Uncounted
 
 OPENED_WITHIN = 8
-"""How often it is tried to make a mark while others change the counters. Giving up makes them change even more."""
+"""How often opening a watermark is tried while others change the counters. Giving up changes them even more often."""
 FIRST_PAUSE_SECONDS = 0.005
 
 
 class TurnCounters:
-    """Changes the counters of sessions, each time only if they are as they were read."""
+    """Changes the counters of sessions, on condition that they are as they were read."""
 
     def __init__(
         self, table: ItemTable, now: Callable[[], datetime], monotonic: Callable[[], float], metrics: Metrics
@@ -66,7 +66,7 @@ class TurnCounters:
         await self._table.write([turn, count], operation_id=uuid4().hex)
 
     async def open_with(self, scope: Scope, turn: Put, line: Line, writer: str, pending: PendingCounts) -> None:
-        """Write a turn, count it and make the writer's mark, all at once; the mark only if others leave time for it.
+        """Write a turn, count it and open the writer's watermark, all at once; without the watermark if that fails.
 
         Raises:
             ConflictError: There is a turn already. Nothing was written.
@@ -80,8 +80,8 @@ class TurnCounters:
             pending.has_not_opened(writer, perhaps=False)
 
     async def write(self, scope: Scope, pending: PendingCounts, *, last: bool) -> None:
-        """Count what is in this tally; with ``last``, take its mark away too."""
-        if not (pending.has_marks() and pending.begin_writing()):
+        """Add the pending turns to the counters; with ``last``, remove the watermark too."""
+        if not (pending.has_watermarks() and pending.begin_writing()):
             return
         try:
             await self._settle_unknown_outcomes(scope, pending)
@@ -92,12 +92,12 @@ class TurnCounters:
             await self.split(scope, pending)
 
     async def split(self, scope: Scope, pending: PendingCounts) -> None:
-        """Double the partitions, if the table takes that now."""
-        with suppress(UnavailableError):  # the turns go where they went before
+        """Double the partitions, unless the table does not answer."""
+        with suppress(UnavailableError):  # turns are put into the present partitions
             await self.raise_partitions(scope, pending, pending.partitions * 2)
 
     async def raise_partitions(self, scope: Scope, pending: PendingCounts, to: int) -> int:
-        """Make sure that there are so many partitions, as far as that goes, and return how many there are."""
+        """Raise the number of partitions to this, within the limit, and return how many there are."""
 
         async def attempt() -> Counters:
             counters = await self.read(scope)
@@ -116,12 +116,12 @@ class TurnCounters:
         return counters.partitions
 
     async def end(self, scope: Scope, ended_at: datetime, operation_id: str) -> None:
-        """Note when the session was ended."""
+        """Store when the session was ended."""
         ended = session_written(scope, self._now(), set={ENDED_AT: ended_at.isoformat()})
         await self._table.update(ended, operation_id=operation_id)
 
     async def _open_with(self, scope: Scope, turn: Put, line: Line, writer: str, pending: PendingCounts) -> bool:
-        """Tell whether the mark was made; the turn is written in any case."""
+        """Return whether the watermark was opened; the turn is written in any case."""
         counters = pending.counters or await self.read(scope)
         for attempt in range(OPENED_WITHIN):
             now = self._now()
@@ -142,14 +142,14 @@ class TurnCounters:
 
     async def _write(self, scope: Scope, pending: PendingCounts, *, last: bool) -> None:
         counters = pending.counters or await self.read(scope)
-        if pending.misses_its_mark(counters):
+        if pending.misses_watermark(counters):
             counters = await self.read(scope)
-            await self._without_mark(scope, pending, counters)
+            await self._handle_missing_watermark(scope, pending, counters)
         now = self._now()
         plan = pending.plan(counters, now, self._monotonic(), last=last)
         if plan is None:
             return
-        amount, gone = await self._left_behind(scope, counters, abandoned(counters, now, pending.writer))
+        amount, gone = await self._abandoned_counts(scope, counters, abandoned(counters, now, pending.writer))
         plan = replace(plan, amount=plan.amount + amount, removed=plan.removed | gone)
         try:
             after = await self._update(_planned(scope, counters, plan, now))
@@ -161,14 +161,14 @@ class TurnCounters:
             raise
         pending.has_written(plan, after, self._monotonic())
 
-    async def _without_mark(self, scope: Scope, pending: PendingCounts, counters: Counters) -> None:
-        """See to a tally whose mark is gone: only an erased session needs it again, for what was written since."""
-        if not pending.misses_its_mark(counters):
+    async def _handle_missing_watermark(self, scope: Scope, pending: PendingCounts, counters: Counters) -> None:
+        """Drop or restore a missing watermark: an erased session needs it again for the turns written since."""
+        if not pending.misses_watermark(counters):
             return
-        if pending.may_restore_its_mark(self._now()):
+        if pending.may_restore_watermark(self._now()):
             pending.keep_only(await self._still_there(scope, pending.uncounted()))
         else:
-            pending.give_up_mark()
+            pending.drop_watermark()
 
     async def _still_there(self, scope: Scope, uncounted: Mapping[str, Uncounted]) -> set[str]:
         keys = {turn_key(scope, turn_id, one.partition): turn_id for turn_id, one in uncounted.items()}
@@ -177,7 +177,7 @@ class TurnCounters:
     async def _settle_unknown_outcomes(self, scope: Scope, pending: PendingCounts) -> None:
         moment = self._monotonic()
         unknown_outcomes = pending.old_unknown_outcomes(moment)
-        keys = {turn_key(scope, turn_id, doubt.partition): turn_id for turn_id, doubt in unknown_outcomes.items()}
+        keys = {turn_key(scope, turn_id, unknown.partition): turn_id for turn_id, unknown in unknown_outcomes.items()}
         if not keys:
             return
         found = await self._table.get_many(keys)
@@ -190,20 +190,20 @@ class TurnCounters:
                     turn_id, Uncounted(line.tokens, unknown_outcomes[turn_id].partition, moment), line.writer
                 )
 
-    async def _left_behind(
-        self, scope: Scope, counters: Counters, marks: Mapping[str, Watermark]
+    async def _abandoned_counts(
+        self, scope: Scope, counters: Counters, watermarks: Mapping[str, Watermark]
     ) -> tuple[Amount, frozenset[str]]:
-        """Return what writers that are gone have not counted, and their names."""
-        if not marks:
+        """Return what writers with an abandoned watermark have not counted, and their names."""
+        if not watermarks:
             return Amount(), frozenset()
-        between = (TURNS + min(mark.upto for mark in marks.values()), AFTER_TURNS)
+        between = (TURNS + min(watermark.upto for watermark in watermarks.values()), AFTER_TURNS)
         lines: list[Line] = []
         for number in range(counters.partitions):
             partition = session_partition(scope, number)
             page = await self._table.query(partition, between=between, limit=None, attributes=COUNTED)
             lines += [line_from(item) for item in page.items]
-        of_the_gone = replace(counters, marks=marks)  # without the marks of others, all of theirs is counted
-        return not_counted(lines, of_the_gone), frozenset(marks)
+        # Without the watermarks of the other writers, their turns pass for counted.
+        return not_counted(lines, replace(counters, watermarks=watermarks)), frozenset(watermarks)
 
     async def _update(self, update: Update) -> Counters:
         return counters_from(await self._table.update(update, operation_id=uuid4().hex))
@@ -211,10 +211,11 @@ class TurnCounters:
 
 def _planned(scope: Scope, counters: Counters, plan: Plan, now: datetime) -> Update:
     after = plan.applied_to(counters)
+    partitions = {PARTITIONS: after.partitions} if after.partitions > 1 else {}
     return session_written(
         scope,
         now,
         add={TURN_COUNT: plan.amount.turns, TOKEN_COUNT: plan.amount.tokens},
-        set={MARKS: marks_body(after.marks), **({PARTITIONS: after.partitions} if after.partitions > 1 else {})},
+        set={WATERMARKS: watermarks_body(after.watermarks), **partitions},
         expected_version=counters.version,
     )

@@ -33,14 +33,14 @@ from mcp_memory_server.schema.turn_records import (
 )
 
 BESIDE_TURNS = 2
-"""The counters and the rolling summary lie behind the turns, and are read with them."""
+"""The counters and the rolling summary sort after the turns, and are read with them."""
 
 
 @dataclass(frozen=True)
 class TurnPage:
     """Turns of a session, oldest first, with what is counted and summed up of all of it.
 
-    ``operations`` tells the id of the turn that an operation put. ``cursor`` leads further back. ``answered`` of the
+    ``operations`` maps an operation to the id of its turn. ``cursor`` leads further back. ``answered`` of the
     ``partitions`` of the session did so in time: of the others nothing is here. ``ended_at`` is when the session was
     last ended; turns after that mean that it goes on.
     """
@@ -88,8 +88,8 @@ class TurnPages:
 
         parts = [first, *await _those_that_answer(read(number) for number in range(1, counters.partitions))]
         lines = [line for part in parts for line in (*map(line_from, part.items), *part.before)]
-        # Without the mark, the session was erased since, and what was known of it with it.
-        lines += [line for line in known.lines if line.writer in counters.marks]
+        # Without the watermark, the session was erased since, and what was known of it with it.
+        lines += [line for line in known.lines if line.writer in counters.watermarks]
         return await self._page(parts, turns, view, counters, lines, summary), counters
 
     async def before(self, scope: Scope, cursor: str, turns: int, view: View) -> tuple[TurnPage, Counters]:
@@ -112,6 +112,8 @@ class TurnPages:
             UnavailableError: Not every partition answered.
         """
         first, counters, _ = await self._first(scope, turns, RECOGNISED)
+        if counters.partitions == 1:
+            return _operations(first.items[:turns]), counters
         numbers = range(1, counters.partitions)
         others = await asyncio.gather(*(self._part(scope, number, turns, (OPERATION,)) for number in numbers))
         return _operations(_newest([first, *others], turns)), counters
@@ -127,8 +129,11 @@ class TurnPages:
             limit=turns + BESIDE_TURNS,
             attributes=attributes,
         )
-        beside = {item.key.sk: item for item in page.items if not item.key.sk.startswith(TURNS)}
-        items = [item for item in page.items if item.key.sk.startswith(TURNS)]
+        items = list(page.items)
+        beside = dict[str, Item]()
+        while items and not items[0].key.sk.startswith(TURNS):  # what lies beside the turns sorts after them
+            item = items.pop(0)
+            beside[item.key.sk] = item
         part = _Part(items, page.cursor is not None)
         return part, counters_from(beside.get(META)), summary_from(beside.get(SUMMARY))
 

@@ -42,9 +42,9 @@ class RollingSummaries:
             await self._table.put(rolled(scope, text, turns[-1].id, self._stores.now(), expected_version=version))
         except ConflictError:
             return False  # another process did the same
-        if self._stores.copies is not None and not self._stores.trust.is_disconnected:
+        if self._stores.cache is not None and not self._stores.cache_epoch.is_disconnected:
             with suppress(CacheUnavailableError):  # it comes from the table when the cache is filled again
-                await self._stores.copies.sum_up(scope, text)
+                await self._stores.cache.set_summary(scope, text)
         return True
 
     async def _between(self, scope: Scope, upto: str, cursor: str | None) -> list[Turn]:

@@ -143,11 +143,11 @@ class SessionFinalizer:
 
     async def due_in_cache(self) -> Sequence[Scope]:
         """Return the sessions whose deadline in the session cache has passed; none if it does not answer."""
-        cache = self._stores.copies
-        if cache is None or self._stores.trust.is_disconnected:
+        deadlines = self._stores.deadlines
+        if deadlines is None or self._stores.cache_epoch.is_disconnected:
             return ()
         try:
-            return await cache.due(self._stores.now(), limit=MOST_DUE)
+            return await deadlines.due(self._stores.now(), limit=MOST_DUE)
         except CacheUnavailableError:
             return ()  # the table lists them too
 
@@ -180,9 +180,9 @@ class SessionFinalizer:
             until = self._stores.now() + DAMAGED_PAUSE
             await self._leases.postpone(scope, await self._leases.read(scope), until)
             done = True
-        if done and self._stores.copies is not None and not self._stores.trust.is_disconnected:
+        if done and self._stores.deadlines is not None and not self._stores.cache_epoch.is_disconnected:
             with suppress(CacheUnavailableError):  # the deadline is reported again, and nothing is left to do then
-                await self._stores.copies.settle_deadline(scope, self._stores.now())
+                await self._stores.deadlines.settle(scope, self._stores.now())
         return int(done)
 
     async def _finish(self, scope: Scope) -> bool:

@@ -19,7 +19,7 @@ from mcp_memory_server.errors import ConflictError, NotFoundError, TableDamagedE
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.outbox import Outbox
-from mcp_memory_server.ports.session_memory import SessionMemory
+from mcp_memory_server.ports.session_cache import SessionCache
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import tombstone_body
 from mcp_memory_server.schema.turn_records import (
@@ -61,7 +61,7 @@ class Forgotten:
 class OtherStores:
     """The stores beside the table that may hold data of a user."""
 
-    sessions: SessionMemory | None
+    sessions: SessionCache | None
     queues: Sequence[Outbox | DeadLetters]
 
 

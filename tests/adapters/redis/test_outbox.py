@@ -11,11 +11,12 @@ from redis import Redis
 
 from mcp_memory_server.adapters.redis.keys import keys_of
 from mcp_memory_server.adapters.redis.outbox import RedisOutbox, open_redis_outbox
-from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
+from mcp_memory_server.adapters.redis.sessions import RedisSessions, open_redis
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import Appended
+from mcp_memory_server.domain.sessions.cached_session import Appended, CacheContext
 from mcp_memory_server.domain.sessions.limits import Limits, Tier
 from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn, QueueLength
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import UnavailableError
 from tests.adapters.redis.test_session_memory import requests_seen
@@ -47,14 +48,14 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def memory(url: str) -> AsyncIterator[RedisSessionMemory]:
+async def memory(url: str) -> AsyncIterator[RedisSessions]:
     memory = open_redis(url, deadline=PATIENCE, settling=AT_ONCE)
     yield memory
     await memory.close()
 
 
 @pytest.fixture
-def outbox(memory: RedisSessionMemory) -> RedisOutbox:
+def outbox(memory: RedisSessions) -> RedisOutbox:
     return RedisOutbox.of(memory)
 
 
@@ -74,23 +75,14 @@ def redis(shared_redis: RedisServer) -> Iterator[Any]:
 
 
 async def append_and_enqueue(
-    memory: RedisSessionMemory, scope: Scope, turn: Turn, *, operation: str, after: str | None = None
+    memory: RedisSessions, scope: Scope, turn: Turn, *, operation: str, after: str | None = None
 ) -> Appended | None:
-    return await memory.append(
-        scope,
-        turn,
-        operation_id=operation,
-        tier=Tier.STANDARD,
-        limits=Limits(),
-        now=NOW,
-        epoch=EPOCH,
-        after=after,
-        enqueue=True,
-    )
+    context = CacheContext(Tier.STANDARD, Limits(), NOW, EPOCH)
+    return await memory.cache.append(TurnWrite(scope, turn, operation), context, after=after, enqueue=True)
 
 
 async def test_a_turn_is_appended_and_queued_under_the_same_id(
-    memory: RedisSessionMemory, outbox: RedisOutbox, scope: Scope
+    memory: RedisSessions, outbox: RedisOutbox, scope: Scope
 ) -> None:
     await begin(memory, scope)
     turn = a_turn("hello 🦊")
@@ -110,7 +102,7 @@ async def test_a_turn_is_appended_and_queued_under_the_same_id(
 
 
 async def test_what_is_not_appended_is_not_queued_and_a_repeat_is_queued_once(
-    memory: RedisSessionMemory, outbox: RedisOutbox, scope: Scope
+    memory: RedisSessions, outbox: RedisOutbox, scope: Scope
 ) -> None:
     assert await append_and_enqueue(memory, scope, a_turn(), operation="once") is None
     assert list(await outbox.waiting(scope)) == []
@@ -123,11 +115,11 @@ async def test_what_is_not_appended_is_not_queued_and_a_repeat_is_queued_once(
 
 
 async def test_a_turn_that_waits_is_recognised_after_its_copy_was_lost(
-    memory: RedisSessionMemory, outbox: RedisOutbox, scope: Scope
+    memory: RedisSessions, outbox: RedisOutbox, scope: Scope
 ) -> None:
     await begin(memory, scope)
     first = await append_and_enqueue(memory, scope, a_turn(), operation="once")
-    await memory.drop(scope)
+    await memory.cache.drop(scope)
 
     for after in (None, ""):
         again = await append_and_enqueue(memory, scope, a_turn(), operation="once", after=after)
@@ -140,11 +132,11 @@ async def test_a_turn_that_waits_is_recognised_after_its_copy_was_lost(
 
 
 async def test_a_turn_sorts_after_those_that_wait_although_the_table_does_not_have_them_yet(
-    memory: RedisSessionMemory, outbox: RedisOutbox, scope: Scope
+    memory: RedisSessions, outbox: RedisOutbox, scope: Scope
 ) -> None:
     early, late = turns_in_order(2)
     await append_and_enqueue(memory, scope, late, operation="first", after="")
-    await memory.drop(scope)
+    await memory.cache.drop(scope)
 
     second = await append_and_enqueue(memory, scope, early, operation="second", after="")
 
@@ -229,7 +221,7 @@ async def test_asking_and_appending_are_one_round_trip_and_claiming_is_one_where
         await outbox.erase(scope.user_id)
 
     await all_of_them()
-    await memory.drop(scope)
+    await memory.cache.drop(scope)
     with requests_seen(redis) as seen:
         await all_of_them()
     with requests_seen(redis) as seen_when_empty:
@@ -325,7 +317,7 @@ async def test_a_hung_server_is_unavailable_within_the_deadline(own_redis: Redis
 
 
 async def test_the_outbox_of_a_session_memory_is_closed_with_it(
-    memory: RedisSessionMemory, outbox: RedisOutbox, scope: Scope
+    memory: RedisSessions, outbox: RedisOutbox, scope: Scope
 ) -> None:
     await outbox.close()
     await begin(memory, scope)

@@ -12,7 +12,7 @@ from redis import Redis
 from redis.crc import key_slot
 
 from mcp_memory_server.adapters.redis.keys import BUCKETS, keys_of
-from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
+from mcp_memory_server.adapters.redis.sessions import RedisSessions, open_redis
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.limits import STATE_LIFE, Tier, lifetime
 from mcp_memory_server.errors import CacheUnavailableError, ConfigurationError
@@ -38,7 +38,7 @@ SECRET = "hunter2"
 
 
 @pytest.fixture
-async def memory(shared_redis: RedisServer) -> AsyncIterator[RedisSessionMemory]:
+async def memory(shared_redis: RedisServer) -> AsyncIterator[RedisSessions]:
     memory = open_redis(shared_redis.url, deadline=PATIENCE, settling=AT_ONCE)
     yield memory
     await memory.close()
@@ -67,26 +67,24 @@ def requests_seen(redis: Any) -> Iterator[list[str]]:
 
 
 async def test_append_load_fill_note_and_write_state_are_one_round_trip_each(
-    memory: RedisSessionMemory, redis: Any, scope: Scope
+    memory: RedisSessions, redis: Any, scope: Scope
 ) -> None:
     async def all_of_them() -> None:
         await begin(memory, scope)
         await append(memory, scope)
         await note(memory, scope, a_turn())
-        version = (await memory.read_state(scope)).version
-        await memory.write_state(scope, "x", expected_version=version)
+        version = (await memory.states.read(scope)).version
+        await memory.states.write(scope, "x", expected_version=version)
 
     await all_of_them()  # the server learns the scripts, and the client connects
-    await memory.drop(scope)
+    await memory.cache.drop(scope)
     with requests_seen(redis) as seen:
         await all_of_them()
 
     assert seen == ["EVALSHA", "EVALSHA", "EVALSHA", "EVALSHA", "HMGET", "EVALSHA"]
 
 
-async def test_scripts_that_the_server_forgot_are_sent_again(
-    memory: RedisSessionMemory, redis: Any, scope: Scope
-) -> None:
+async def test_scripts_that_the_server_forgot_are_sent_again(memory: RedisSessions, redis: Any, scope: Scope) -> None:
     await begin(memory, scope)
     redis.script_flush()
 
@@ -96,7 +94,7 @@ async def test_scripts_that_the_server_forgot_are_sent_again(
 @pytest.mark.parametrize("tier", Tier)
 @pytest.mark.parametrize("depth", [1, 10])
 async def test_a_session_lives_as_long_as_its_tier_and_depth_say(
-    memory: RedisSessionMemory, redis: Any, scope: Scope, tier: Tier, depth: int
+    memory: RedisSessions, redis: Any, scope: Scope, tier: Tier, depth: int
 ) -> None:
     await begin(memory, scope, copy_of(turns_in_order(1), count=depth - 1), tier=tier)
     await append(memory, scope, tier=tier)
@@ -107,10 +105,10 @@ async def test_a_session_lives_as_long_as_its_tier_and_depth_say(
 
 
 async def test_a_state_lives_two_hours_from_the_last_turn_or_write(
-    memory: RedisSessionMemory, redis: Any, scope: Scope
+    memory: RedisSessions, redis: Any, scope: Scope
 ) -> None:
     key = keys_of(scope).state
-    await memory.write_state(scope, "x", expected_version=0)
+    await memory.states.write(scope, "x", expected_version=0)
     assert STATE_LIFE - timedelta(minutes=1) < timedelta(milliseconds=redis.pttl(key)) <= timedelta(hours=2)
 
     redis.expire(key, 60)
@@ -120,9 +118,9 @@ async def test_a_state_lives_two_hours_from_the_last_turn_or_write(
 
 
 async def test_a_copy_that_was_only_asked_for_lives_as_long_as_a_new_session(
-    memory: RedisSessionMemory, redis: Any, scope: Scope
+    memory: RedisSessions, redis: Any, scope: Scope
 ) -> None:
-    await memory.load(scope, epoch=EPOCH)
+    await memory.cache.load(scope, epoch=EPOCH)
 
     left = timedelta(milliseconds=redis.pttl(keys_of(scope).session))
 
@@ -130,7 +128,7 @@ async def test_a_copy_that_was_only_asked_for_lives_as_long_as_a_new_session(
 
 
 async def test_an_evicted_session_is_gone_as_a_whole_and_can_be_filled_again(
-    memory: RedisSessionMemory, redis: Any, scope: Scope
+    memory: RedisSessions, redis: Any, scope: Scope
 ) -> None:
     await begin(memory, scope)
     await append(memory, scope)
@@ -142,7 +140,7 @@ async def test_an_evicted_session_is_gone_as_a_whole_and_can_be_filled_again(
 
 
 async def test_a_copy_that_cannot_be_read_is_none_and_can_be_filled_again(
-    memory: RedisSessionMemory, redis: Any, scope: Scope
+    memory: RedisSessions, redis: Any, scope: Scope
 ) -> None:
     (turn,) = turns_in_order(1)
     await begin(memory, scope, copy_of([turn]))
@@ -153,9 +151,7 @@ async def test_a_copy_that_cannot_be_read_is_none_and_can_be_filled_again(
     assert await served(memory, scope) == copy_of([turn])
 
 
-async def test_what_a_later_release_adds_to_a_turn_is_left_out(
-    memory: RedisSessionMemory, redis: Any, scope: Scope
-) -> None:
+async def test_what_a_later_release_adds_to_a_turn_is_left_out(memory: RedisSessions, redis: Any, scope: Scope) -> None:
     (turn,) = turns_in_order(1)
     await begin(memory, scope, copy_of([turn]))
     redis.hset(keys_of(scope).session, f"turn:{turn.id}", '{"role":"user","content":"hi","mood":"fine"}')
@@ -168,7 +164,7 @@ async def test_what_a_later_release_adds_to_a_turn_is_left_out(
 def test_what_one_script_touches_lies_in_one_slot_and_sessions_spread_over_all_buckets() -> None:
     keys = [keys_of(Scope(f"user {number}", "{session}")) for number in range(2000)]
 
-    assert all(len({key_slot(key.encode()) for key in (*one.copy, *one.outbox)}) == 1 for one in keys)
+    assert all(len({key_slot(key.encode()) for key in (*one.cached, *one.outbox)}) == 1 for one in keys)
     assert len({one.deadlines for one in keys}) == BUCKETS
 
 
@@ -188,7 +184,7 @@ async def test_opening_never_fails_and_never_waits(scope: Scope) -> None:
     memory = open_redis(f"redis://:{SECRET}@127.0.0.1:1/0")
 
     with pytest.raises(CacheUnavailableError, match=r"127\.0\.0\.1:1") as failure:
-        await memory.load(scope, epoch=EPOCH)
+        await memory.cache.load(scope, epoch=EPOCH)
     await memory.close()
 
     assert SECRET not in f"{failure.value!r} {failure.value.__cause__!r}"
@@ -198,7 +194,7 @@ async def test_a_cluster_that_is_not_there_is_unavailable(scope: Scope) -> None:
     memory = open_redis("redis://127.0.0.1:1?cluster=true")
 
     with pytest.raises(CacheUnavailableError):
-        await memory.load(scope, epoch=EPOCH)
+        await memory.cache.load(scope, epoch=EPOCH)
     await memory.close()
 
 
@@ -208,11 +204,11 @@ async def test_a_password_is_used_and_a_wrong_one_is_not_told(tmp_path: Path, sc
         wrong = open_redis(f"redis://memory:{SECRET}@127.0.0.1:{server.port}", deadline=PATIENCE, settling=AT_ONCE)
 
         await begin(right, scope)
-        await right.write_state(scope, "x", expected_version=0)
+        await right.states.write(scope, "x", expected_version=0)
         async with watching(right, scope) as versions:
             version = await asyncio.wait_for(anext(versions), 30)
         with pytest.raises(CacheUnavailableError) as failure:
-            await wrong.load(scope, epoch=EPOCH)
+            await wrong.cache.load(scope, epoch=EPOCH)
         await right.close()
         await wrong.close()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from mcp_memory_server.adapters.redis.session_memory import RedisSessionMemory, open_redis
+from mcp_memory_server.adapters.redis.sessions import RedisSessions, open_redis
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import CacheUnavailableError
 from tests.engines.servers import RedisServer, redis_server
@@ -41,7 +41,7 @@ SOON = 5.0
 
 
 @pytest.fixture
-async def memory(own_redis: RedisServer) -> AsyncIterator[RedisSessionMemory]:
+async def memory(own_redis: RedisServer) -> AsyncIterator[RedisSessions]:
     memory = open_redis(own_redis.url, deadline=PATIENCE, settling=AT_ONCE)
     yield memory
     await memory.close()
@@ -80,7 +80,7 @@ async def test_a_hung_server_does_not_hold_up_the_event_loop(own_redis: RedisSer
 
 
 async def test_what_was_sent_to_a_hung_server_is_recognised_when_it_is_sent_again(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
     await begin(memory, scope)
     hasty = open_redis(own_redis.url, deadline=DEADLINE)
@@ -118,11 +118,16 @@ async def test_a_lost_reply_and_the_same_operation_again_are_one_turn(own_redis:
 
 
 async def test_a_killed_server_is_unavailable_and_is_found_again_when_it_is_back(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
     await begin(memory, scope)
     own_redis.kill()
-    for call in (memory.load(scope, epoch=EPOCH), append(memory, scope), memory.drop(scope), memory.due(NOW, limit=1)):
+    for call in (
+        memory.cache.load(scope, epoch=EPOCH),
+        append(memory, scope),
+        memory.cache.drop(scope),
+        memory.deadlines.due(NOW, limit=1),
+    ):
         with pytest.raises(CacheUnavailableError):
             await call
 
@@ -133,7 +138,7 @@ async def test_a_killed_server_is_unavailable_and_is_found_again_when_it_is_back
 
 
 async def test_after_a_restart_with_nothing_no_copy_is_served_until_it_is_filled(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(3)
     token = await token_for(memory, scope)
@@ -149,7 +154,7 @@ async def test_after_a_restart_with_nothing_no_copy_is_served_until_it_is_filled
 
 
 async def test_after_a_restart_from_an_old_snapshot_no_copy_is_served_until_it_is_filled(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(3)
     await begin(memory, scope, copy_of(turns[:2]))
@@ -166,7 +171,7 @@ async def test_after_a_restart_from_an_old_snapshot_no_copy_is_served_until_it_i
 
 
 async def test_a_token_of_before_a_restart_from_a_snapshot_fills_nothing(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
     token = await token_for(memory, scope)
     with Redis(port=own_redis.port) as redis:
@@ -179,7 +184,7 @@ async def test_a_token_of_before_a_restart_from_a_snapshot_fills_nothing(
 
 
 async def test_a_promoted_replica_which_may_lack_the_last_turns_serves_no_copy_until_it_is_filled(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope, tmp_path: Path
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope, tmp_path: Path
 ) -> None:
     (tmp_path / "replica").mkdir()
     with redis_server(tmp_path / "replica", "--replicaof", "127.0.0.1", str(own_redis.port)) as replica:
@@ -194,7 +199,7 @@ async def test_a_promoted_replica_which_may_lack_the_last_turns_serves_no_copy_u
 
 
 async def test_a_server_that_was_away_and_is_promoted_again_does_not_serve_what_it_had_before(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope, tmp_path: Path
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope, tmp_path: Path
 ) -> None:
     (tmp_path / "replica").mkdir()
     with redis_server(tmp_path / "replica", "--replicaof", "127.0.0.1", str(own_redis.port)) as replica:
@@ -211,7 +216,7 @@ async def test_a_server_that_was_away_and_is_promoted_again_does_not_serve_what_
 
 
 async def test_a_full_server_refuses_a_turn_changes_nothing_and_still_lets_go(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
     copy = copy_of(turns_in_order(1))
     await begin(memory, scope, copy)
@@ -223,13 +228,13 @@ async def test_a_full_server_refuses_a_turn_changes_nothing_and_still_lets_go(
         with pytest.raises(CacheUnavailableError):
             await append(memory, scope, after="", epoch=EPOCH + 1)
         with pytest.raises(CacheUnavailableError):
-            await memory.load(scope, epoch=EPOCH + 1)
+            await memory.cache.load(scope, epoch=EPOCH + 1)
         with pytest.raises(CacheUnavailableError):
-            await memory.load(new_scope(), epoch=EPOCH)
+            await memory.cache.load(new_scope(), epoch=EPOCH)
         with pytest.raises(CacheUnavailableError):
-            await memory.write_state(scope, "x", expected_version=0)
+            await memory.states.write(scope, "x", expected_version=0)
         assert await served(memory, scope) == copy
-        await memory.drop(scope)
+        await memory.cache.drop(scope)
         assert await try_to_append(memory, scope) is None
 
         redis.config_set("maxmemory", 0)
@@ -249,21 +254,21 @@ def promote(server: RedisServer) -> None:
 
 
 async def test_a_watcher_survives_a_restart_of_the_server(
-    own_redis: RedisServer, memory: RedisSessionMemory, scope: Scope
+    own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
-    await memory.write_state(scope, "before", expected_version=0)
+    await memory.states.write(scope, "before", expected_version=0)
     async with watching(memory, scope) as versions:
         assert await asyncio.wait_for(anext(versions), 30) == 1
         waiting = asyncio.create_task(anext(versions))
         own_redis.kill()
         own_redis.start()
-        await memory.write_state(scope, "after", expected_version=0)
+        await memory.states.write(scope, "after", expected_version=0)
 
         seen = await asyncio.wait_for(waiting, 30)
         while seen != 1:
             seen = await asyncio.wait_for(anext(versions), 30)
 
-    assert (await memory.read_state(scope)).value == "after"
+    assert (await memory.states.read(scope)).value == "after"
 
 
 async def test_a_watcher_finds_the_server_when_it_comes_up_later(own_redis: RedisServer, scope: Scope) -> None:
@@ -272,7 +277,7 @@ async def test_a_watcher_finds_the_server_when_it_comes_up_later(own_redis: Redi
     async with watching(memory, scope) as versions:
         waiting = asyncio.create_task(anext(versions))
         own_redis.start()
-        await memory.write_state(scope, "x", expected_version=0)
+        await memory.states.write(scope, "x", expected_version=0)
 
         seen = await asyncio.wait_for(waiting, 30)
         while seen != 1:
@@ -283,7 +288,7 @@ async def test_a_watcher_finds_the_server_when_it_comes_up_later(own_redis: Redi
 async def test_closing_does_not_wait_for_a_hung_server(own_redis: RedisServer, scope: Scope) -> None:
     memory = open_redis(own_redis.url, deadline=DEADLINE)
     own_redis.freeze()
-    waiting = asyncio.create_task(memory.load(scope, epoch=EPOCH))
+    waiting = asyncio.create_task(memory.cache.load(scope, epoch=EPOCH))
     await asyncio.sleep(0)
     begun = time.monotonic()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.adapters.redis.session_memory import open_redis
+from mcp_memory_server.adapters.redis.sessions import open_redis
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import CacheUnavailableError
 from tests.engines.certificates import certificate_for
@@ -37,7 +37,7 @@ async def test_sessions_and_news_go_through_tls(shared_redis: RedisServer, certi
 
         await begin(memory, scope)
         await append(memory, scope)
-        await memory.write_state(scope, "x", expected_version=0)
+        await memory.states.write(scope, "x", expected_version=0)
         async with watching(memory, scope) as versions:
             version = await asyncio.wait_for(anext(versions), 30)
         copy = await served(memory, scope)
@@ -54,7 +54,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(
         memory = open_redis(f"rediss://127.0.0.1:{proxy.port}/0", deadline=PATIENCE, settling=AT_ONCE)
 
         with pytest.raises(CacheUnavailableError):
-            await memory.load(scope, epoch=EPOCH)
+            await memory.cache.load(scope, epoch=EPOCH)
 
         await memory.close()
 
@@ -63,5 +63,5 @@ async def test_a_server_without_tls_is_unavailable(shared_redis: RedisServer, sc
     memory = open_redis(f"rediss://127.0.0.1:{shared_redis.port}", deadline=timedelta(seconds=2))
 
     with pytest.raises(CacheUnavailableError):
-        await memory.load(scope, epoch=EPOCH)
+        await memory.cache.load(scope, epoch=EPOCH)
     await memory.close()

@@ -11,8 +11,9 @@ import pytest
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import CacheMiss
+from mcp_memory_server.domain.sessions.cached_session import CacheContext, CacheMiss
 from mcp_memory_server.domain.sessions.limits import STATE_LIFE, Limits, Tier, lifetime
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.errors import CacheUnavailableError, ConfigurationError, InvalidRequestError
 from tests.clock import FakeClock
 from tests.stores.sessions import (
@@ -79,41 +80,34 @@ async def test_a_session_has_settled_when_its_time_is_over(path: Path, clock: Fa
     token = await token_for(memory, scope)
 
     clock.advance(timedelta(milliseconds=999))
-    assert await memory.load(scope, epoch=EPOCH) == CacheMiss(token, may_be_filled=False)
+    assert await memory.cache.load(scope, epoch=EPOCH) == CacheMiss(token, may_be_filled=False)
     assert not await fill(memory, scope, copy_of(()), token, now=clock())
     clock.advance(MOMENT)
-    assert await memory.load(scope, epoch=EPOCH) == CacheMiss(token, may_be_filled=True)
+    assert await memory.cache.load(scope, epoch=EPOCH) == CacheMiss(token, may_be_filled=True)
     assert await fill(memory, scope, copy_of(()), token, now=clock())
 
     await memory.close()
 
 
 async def test_there_is_no_outbox_in_this_file(memory: SqliteSessionMemory, clock: FakeClock, scope: Scope) -> None:
+    write, context = TurnWrite(scope, a_turn(), "once"), CacheContext(Tier.STANDARD, Limits(), clock(), EPOCH)
+
     with pytest.raises(InvalidRequestError, match="outbox"):
-        await memory.append(
-            scope,
-            a_turn(),
-            operation_id="once",
-            tier=Tier.STANDARD,
-            limits=Limits(),
-            now=clock(),
-            epoch=EPOCH,
-            enqueue=True,
-        )
+        await memory.append(write, context, enqueue=True)
 
 
 async def test_a_state_lives_two_hours_from_the_last_turn_or_write(
     memory: SqliteSessionMemory, clock: FakeClock, scope: Scope
 ) -> None:
-    await memory.write_state(scope, "x", expected_version=0)
+    await memory.states.write(scope, "x", expected_version=0)
     clock.advance(STATE_LIFE - MOMENT)
     await append(memory, scope, now=clock(), after="")
     clock.advance(STATE_LIFE - MOMENT)
-    assert (await memory.read_state(scope)).value == "x"
+    assert (await memory.states.read(scope)).value == "x"
 
     clock.advance(MOMENT)
 
-    assert (await memory.read_state(scope)).version == 0
+    assert (await memory.states.read(scope)).version == 0
 
 
 async def test_what_has_expired_is_deleted_when_the_file_is_opened_again(
@@ -121,12 +115,12 @@ async def test_what_has_expired_is_deleted_when_the_file_is_opened_again(
 ) -> None:
     memory = await SqliteSessionMemory.open(path, now=clock, settling=AT_ONCE)
     await append(memory, scope, now=clock(), after="")
-    await memory.write_state(scope, "x", expected_version=0)
+    await memory.states.write(scope, "x", expected_version=0)
     await memory.close()
     clock.advance(timedelta(days=1))
 
     memory = await SqliteSessionMemory.open(path, now=clock, settling=AT_ONCE)
-    due = await memory.due(clock(), limit=10)
+    due = await memory.deadlines.due(clock(), limit=10)
     await memory.close()
 
     assert due == [scope]
@@ -223,7 +217,7 @@ async def test_a_file_that_was_moved_away_is_unavailable(
     path.rename(path.with_name("elsewhere.db"))
 
     with pytest.raises(CacheUnavailableError, match="moved"):
-        await memory.load(scope, epoch=EPOCH)
+        await memory.cache.load(scope, epoch=EPOCH)
     with pytest.raises(CacheUnavailableError, match="moved"):
         await append(memory, scope, now=clock())
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
-from tests.stores.sessions import RedisStore, SessionStore, SqliteStore
+from tests.stores.sessions import OpenSessions, RedisStore, SessionStore, SqliteStore
 
 SESSION_ENGINES = ("sqlite", "redis", "redis-cluster")
 
@@ -22,14 +21,14 @@ def session_store(request: pytest.FixtureRequest, tmp_path: Path) -> SessionStor
 
 
 @pytest.fixture
-async def session_memory(session_store: SessionStore, clock: FakeClock) -> AsyncIterator[SessionMemory]:
+async def session_memory(session_store: SessionStore, clock: FakeClock) -> AsyncIterator[OpenSessions]:
     memory = await session_store.open(clock)
     yield memory
     await memory.close()
 
 
 @pytest.fixture
-async def other_client(session_store: SessionStore, clock: FakeClock) -> AsyncIterator[SessionMemory]:
+async def other_client(session_store: SessionStore, clock: FakeClock) -> AsyncIterator[OpenSessions]:
     """The same session memory, as another process sees it."""
     memory = await session_store.open(clock)
     yield memory

@@ -8,16 +8,17 @@ import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import is_ulid, ulid_after
+from mcp_memory_server.domain.sessions.cached_session import CacheContext
 from mcp_memory_server.domain.sessions.limits import FULL_REPLIES_KEPT, REMEMBERED_OPERATIONS, Limits, Tier
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.errors import InvalidRequestError
-from mcp_memory_server.ports.session_memory import SessionMemory
-from tests.stores.sessions import EPOCH, NOW, a_turn, append, begin, served, turns_in_order
+from tests.stores.sessions import EPOCH, NOW, OpenSessions, a_turn, append, begin, served, turns_in_order
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_turn_is_kept_with_everything_that_it_says(session_memory: SessionMemory, scope: Scope) -> None:
+async def test_a_turn_is_kept_with_everything_that_it_says(session_memory: OpenSessions, scope: Scope) -> None:
     turn = Turn(
         id=ulid_after(None, NOW),
         role=Role.TOOL,
@@ -41,7 +42,7 @@ async def test_a_turn_is_kept_with_everything_that_it_says(session_memory: Sessi
     assert (appended.turn_id, appended.count, appended.tokens, appended.repeated) == (turn.id, 1, 12, False)
 
 
-async def test_a_turn_of_four_megabytes_is_kept_whole(session_memory: SessionMemory, scope: Scope) -> None:
+async def test_a_turn_of_four_megabytes_is_kept_whole(session_memory: OpenSessions, scope: Scope) -> None:
     turn = a_turn("é" * (2 * 1024 * 1024), tokens=1_000_000)
     await begin(session_memory, scope)
 
@@ -51,7 +52,7 @@ async def test_a_turn_of_four_megabytes_is_kept_whole(session_memory: SessionMem
     assert copy.turns == (turn,)
 
 
-async def test_a_proposed_id_that_is_new_is_kept_as_it_is(session_memory: SessionMemory, scope: Scope) -> None:
+async def test_a_proposed_id_that_is_new_is_kept_as_it_is(session_memory: OpenSessions, scope: Scope) -> None:
     first, second = turns_in_order(2)
     await begin(session_memory, scope)
 
@@ -61,7 +62,7 @@ async def test_a_proposed_id_that_is_new_is_kept_as_it_is(session_memory: Sessio
 
 @pytest.mark.parametrize("back", [timedelta(0), timedelta(milliseconds=1), timedelta(days=400)], ids=str)
 async def test_ids_rise_strictly_when_the_clock_steps_back(
-    session_memory: SessionMemory, scope: Scope, back: timedelta
+    session_memory: OpenSessions, scope: Scope, back: timedelta
 ) -> None:
     await begin(session_memory, scope)
 
@@ -71,7 +72,7 @@ async def test_ids_rise_strictly_when_the_clock_steps_back(
     assert all(one < other for one, other in pairwise(ids))
 
 
-async def test_the_same_proposed_id_twice_gives_two_ids(session_memory: SessionMemory, scope: Scope) -> None:
+async def test_the_same_proposed_id_twice_gives_two_ids(session_memory: OpenSessions, scope: Scope) -> None:
     turn = a_turn()
     await begin(session_memory, scope)
 
@@ -90,7 +91,7 @@ async def test_the_same_proposed_id_twice_gives_two_ids(session_memory: SessionM
         ("01KJMDZZZZZZZZZZZZZZZZZZZZ", "01KJME00000000000000000000"),
     ],
 )
-async def test_raising_an_id_carries_over(session_memory: SessionMemory, scope: Scope, last: str, raised: str) -> None:
+async def test_raising_an_id_carries_over(session_memory: OpenSessions, scope: Scope, last: str, raised: str) -> None:
     await begin(session_memory, scope)
     await append(session_memory, scope, a_turn(turn_id=last))
 
@@ -99,9 +100,7 @@ async def test_raising_an_id_carries_over(session_memory: SessionMemory, scope: 
     assert appended.turn_id == raised
 
 
-async def test_an_id_that_is_no_ulid_is_refused_and_changes_nothing(
-    session_memory: SessionMemory, scope: Scope
-) -> None:
+async def test_an_id_that_is_no_ulid_is_refused_and_changes_nothing(session_memory: OpenSessions, scope: Scope) -> None:
     await begin(session_memory, scope)
 
     with pytest.raises(InvalidRequestError, match="ULID"):
@@ -112,7 +111,7 @@ async def test_an_id_that_is_no_ulid_is_refused_and_changes_nothing(
 
 
 async def test_two_clients_in_one_millisecond_never_get_the_same_id(
-    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     turn = a_turn()
     await begin(session_memory, scope)
@@ -123,7 +122,7 @@ async def test_two_clients_in_one_millisecond_never_get_the_same_id(
 
 
 async def test_a_repeat_changes_nothing_and_answers_as_the_first_time(
-    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     await begin(session_memory, scope)
     turns, limits = turns_in_order(5), Limits(tokens=25)
@@ -144,7 +143,7 @@ async def test_a_repeat_changes_nothing_and_answers_as_the_first_time(
 
 
 async def test_operations_are_remembered_for_a_while_and_those_of_another_session_are_not_mixed_up(
-    session_memory: SessionMemory, scope: Scope
+    session_memory: OpenSessions, scope: Scope
 ) -> None:
     another = replace(scope, session_id="another")
     await begin(session_memory, scope)
@@ -164,20 +163,18 @@ async def test_operations_are_remembered_for_a_while_and_those_of_another_sessio
 
 @pytest.mark.parametrize("operation", ["", "x" * 129])
 async def test_an_operation_id_that_cannot_be_kept_is_refused(
-    session_memory: SessionMemory, scope: Scope, operation: str
+    session_memory: OpenSessions, scope: Scope, operation: str
 ) -> None:
+    context = CacheContext(Tier.STANDARD, Limits(), NOW, EPOCH)
+
     with pytest.raises(InvalidRequestError, match="operation_id"):
-        await session_memory.append(
-            scope, a_turn(), operation_id=operation, tier=Tier.STANDARD, limits=Limits(), now=NOW, epoch=EPOCH
-        )
+        await session_memory.cache.append(TurnWrite(scope, a_turn(), operation), context)
     with pytest.raises(InvalidRequestError, match="operation_id"):
-        await session_memory.note(
-            scope, a_turn(), operation_id=operation, tier=Tier.STANDARD, limits=Limits(), now=NOW, epoch=EPOCH
-        )
+        await session_memory.cache.record_stored(TurnWrite(scope, a_turn(), operation), context)
 
 
 async def test_the_least_important_turn_makes_way_and_the_first_and_the_last_stay(
-    session_memory: SessionMemory, scope: Scope
+    session_memory: OpenSessions, scope: Scope
 ) -> None:
     await begin(session_memory, scope)
     weights = {"first": 0.0, "kept": 0.9, "old small talk": 0.1, "small talk": 0.1, "last": 0.0}
@@ -196,7 +193,7 @@ async def test_the_least_important_turn_makes_way_and_the_first_and_the_last_sta
 
 
 async def test_the_first_and_the_last_stay_even_if_they_are_over_the_budget(
-    session_memory: SessionMemory, scope: Scope
+    session_memory: OpenSessions, scope: Scope
 ) -> None:
     await begin(session_memory, scope)
 
@@ -209,7 +206,7 @@ async def test_the_first_and_the_last_stay_even_if_they_are_over_the_budget(
 
 
 async def test_no_more_turns_are_at_hand_than_allowed_but_all_are_counted(
-    session_memory: SessionMemory, scope: Scope
+    session_memory: OpenSessions, scope: Scope
 ) -> None:
     await begin(session_memory, scope)
 
@@ -220,6 +217,6 @@ async def test_no_more_turns_are_at_hand_than_allowed_but_all_are_counted(
     assert (len(copy.turns), copy.count, copy.tokens, copy.total_tokens) == (20, 30, 20, 30)
 
 
-async def test_a_session_must_be_named(session_memory: SessionMemory) -> None:
+async def test_a_session_must_be_named(session_memory: OpenSessions) -> None:
     with pytest.raises(InvalidRequestError, match="session"):
-        await session_memory.load(Scope("ana"), epoch=EPOCH)
+        await session_memory.cache.load(Scope("ana"), epoch=EPOCH)

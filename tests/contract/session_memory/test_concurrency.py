@@ -8,10 +8,10 @@ import pytest
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import Appended, CacheMiss
 from mcp_memory_server.domain.sessions.limits import Limits
-from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 from tests.stores.sessions import (
     EPOCH,
+    OpenSessions,
     SessionStore,
     a_turn,
     append,
@@ -61,7 +61,7 @@ async def test_two_hundred_appends_at_once_are_all_counted_and_stay_within_the_b
 
 
 async def test_one_operation_sent_by_many_at_once_is_one_turn(
-    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     await begin(session_memory, scope)
 
@@ -76,7 +76,7 @@ async def test_one_operation_sent_by_many_at_once_is_one_turn(
 
 
 async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_misses_a_turn_or_counts_one_twice(
-    session_memory: SessionMemory, other_client: SessionMemory
+    session_memory: OpenSessions, other_client: OpenSessions
 ) -> None:
     async def race() -> None:
         scope, turns = new_scope(), turns_in_order(6)
@@ -89,7 +89,7 @@ async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_miss
                 table.append(turn)
 
         async def load_and_fill() -> None:
-            found = await other_client.load(scope, epoch=EPOCH)
+            found = await other_client.cache.load(scope, epoch=EPOCH)
             if isinstance(found, CacheMiss):
                 assert await fill(other_client, scope, copy_of(list(table)), found.token)
 
@@ -106,7 +106,7 @@ def test_one_memory_may_be_used_from_one_event_loop_after_another(
 
     async def use(number: int) -> int:
         await append(memory, scope)
-        await memory.write_state(scope, number, expected_version=number)
+        await memory.states.write(scope, number, expected_version=number)
         async with watching(memory, scope) as versions:
             return await anext(versions)
 

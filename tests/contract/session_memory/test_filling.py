@@ -13,10 +13,10 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss
 from mcp_memory_server.domain.sessions.limits import MAX_TURNS, Limits
 from mcp_memory_server.domain.sessions.turns import Turn
-from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
 from tests.stores.sessions import (
     EPOCH,
+    OpenSessions,
     SessionStore,
     append,
     begin,
@@ -36,13 +36,13 @@ limits = st.builds(Limits, tokens=st.integers(0, 300), turns=st.integers(1, MAX_
 
 
 @pytest.fixture
-def opened(session_store: SessionStore, clock: FakeClock) -> Iterator[SessionMemory]:
+def opened(session_store: SessionStore, clock: FakeClock) -> Iterator[OpenSessions]:
     memory = asyncio.run(session_store.open(clock))
     yield memory
     asyncio.run(memory.close())
 
 
-async def record(memory: SessionMemory, scope: Scope, turns: list[Turn], limits: Limits | None = None) -> None:
+async def record(memory: OpenSessions, scope: Scope, turns: list[Turn], limits: Limits | None = None) -> None:
     for turn in turns:
         appended = await append(memory, scope, turn, after="", limits=limits)
         assert appended.turn_id == turn.id
@@ -50,7 +50,7 @@ async def record(memory: SessionMemory, scope: Scope, turns: list[Turn], limits:
 
 @pytest.mark.anyio
 async def test_what_was_recorded_and_is_in_the_table_already_is_counted_once(
-    session_memory: SessionMemory, scope: Scope
+    session_memory: OpenSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(5)
     token = await token_for(session_memory, scope)
@@ -63,7 +63,7 @@ async def test_what_was_recorded_and_is_in_the_table_already_is_counted_once(
 
 @pytest.mark.anyio
 async def test_what_was_recorded_and_is_not_in_the_table_yet_joins_and_counts(
-    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(5)
     token = await token_for(session_memory, scope)
@@ -76,7 +76,7 @@ async def test_what_was_recorded_and_is_not_in_the_table_yet_joins_and_counts(
 
 @pytest.mark.anyio
 async def test_what_is_older_than_the_gap_was_in_the_table_and_is_not_counted_again(
-    session_memory: SessionMemory, scope: Scope
+    session_memory: OpenSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(30)
     token = await token_for(session_memory, scope)
@@ -89,7 +89,7 @@ async def test_what_is_older_than_the_gap_was_in_the_table_and_is_not_counted_ag
 
 @pytest.mark.anyio
 async def test_a_recorded_turn_that_made_way_before_the_copy_was_filled_is_counted_and_leaves_a_gap(
-    session_memory: SessionMemory, scope: Scope
+    session_memory: OpenSessions, scope: Scope
 ) -> None:
     turns, small = turns_in_order(6), Limits(turns=2)
     token = await token_for(session_memory, scope)
@@ -103,7 +103,7 @@ async def test_a_recorded_turn_that_made_way_before_the_copy_was_filled_is_count
 
 
 @pytest.mark.anyio
-async def test_what_joins_is_trimmed_with_the_others(session_memory: SessionMemory, scope: Scope) -> None:
+async def test_what_joins_is_trimmed_with_the_others(session_memory: OpenSessions, scope: Scope) -> None:
     turns = [replace(turn, importance=0.9 if place == 2 else 0.5) for place, turn in enumerate(turns_in_order(6))]
     token = await token_for(session_memory, scope)
     await record(session_memory, scope, turns[4:])
@@ -117,21 +117,21 @@ async def test_what_joins_is_trimmed_with_the_others(session_memory: SessionMemo
 
 @pytest.mark.anyio
 async def test_a_copy_is_not_filled_with_the_token_of_one_that_was_dropped(
-    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     token = await token_for(session_memory, scope)
-    await other_client.drop(scope)
+    await other_client.cache.drop(scope)
 
     assert not await fill(session_memory, scope, copy_of(()), token)
     await token_for(other_client, scope)
     assert not await fill(session_memory, scope, copy_of(()), token)
 
-    assert isinstance(await session_memory.load(scope, epoch=EPOCH), CacheMiss)
+    assert isinstance(await session_memory.cache.load(scope, epoch=EPOCH), CacheMiss)
 
 
 @pytest.mark.anyio
 async def test_a_late_filler_changes_nothing_and_is_told_that_the_copy_is_whole(
-    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(3)
     token = await token_for(session_memory, scope)
@@ -149,15 +149,15 @@ async def test_a_copy_is_filled_only_after_the_session_has_settled(
 ) -> None:
     patient, hasty = await session_store.open(clock, settling=LONG), await session_store.open(clock)
 
-    found = await patient.load(scope, epoch=EPOCH)
+    found = await patient.cache.load(scope, epoch=EPOCH)
     assert isinstance(found, CacheMiss)
-    assert await patient.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=False)
+    assert await patient.cache.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=False)
     assert not found.may_be_filled
     assert not await fill(patient, scope, copy_of(()), found.token)
 
-    assert await hasty.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=True)
+    assert await hasty.cache.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=True)
     assert await fill(hasty, scope, copy_of(()), found.token)
-    assert await patient.load(scope, epoch=EPOCH) == CachedSession((), 0, 0, 0)
+    assert await patient.cache.load(scope, epoch=EPOCH) == CachedSession((), 0, 0, 0)
     await patient.close()
     await hasty.close()
 
@@ -171,14 +171,14 @@ async def test_a_copy_is_filled_only_after_the_session_has_settled(
     tokens=st.lists(st.integers(0, 40), min_size=45, max_size=45),
 )
 def test_whatever_arrives_in_the_table_before_it_is_read_every_turn_is_counted_once_and_none_after_the_gap_is_missing(
-    opened: SessionMemory, old: int, arrived: list[bool], noted: int, limits: Limits, tokens: list[int]
+    opened: OpenSessions, old: int, arrived: list[bool], noted: int, limits: Limits, tokens: list[int]
 ) -> None:
     plain = turns_in_order(old + len(arrived))
     turns = [replace(turn, token_count=count) for turn, count in zip(plain, tokens, strict=False)]
     asyncio.run(compare(opened, turns, arrived, noted, limits))
 
 
-async def compare(memory: SessionMemory, turns: list[Turn], arrived: list[bool], noted: int, limits: Limits) -> None:
+async def compare(memory: OpenSessions, turns: list[Turn], arrived: list[bool], noted: int, limits: Limits) -> None:
     scope, new = new_scope(), turns[len(turns) - len(arrived) :]
     token = await token_for(memory, scope)
     for turn in new[noted:]:

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from mcp_memory_server.domain.sessions.limits import Limits, Weight, trimmed
 from mcp_memory_server.domain.sessions.turns import Turn
-from mcp_memory_server.ports.session_memory import SessionMemory
 from tests.clock import FakeClock
-from tests.stores.sessions import NOW, SessionStore, a_turn, append, begin, new_scope, served
+from tests.stores.sessions import NOW, OpenSessions, SessionStore, a_turn, append, begin, new_scope, served
 
 EXAMPLES = 200
 
@@ -32,7 +31,7 @@ limits = st.builds(Limits, tokens=st.integers(0, 6000), turns=st.integers(1, 8))
 
 
 @pytest.fixture
-def opened(session_store: SessionStore, clock: FakeClock) -> Iterator[SessionMemory]:
+def opened(session_store: SessionStore, clock: FakeClock) -> Iterator[OpenSessions]:
     memory = asyncio.run(session_store.open(clock))
     yield memory
     asyncio.run(memory.close())
@@ -41,12 +40,12 @@ def opened(session_store: SessionStore, clock: FakeClock) -> Iterator[SessionMem
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turns=turns, limits=limits)
 def test_the_turns_that_stay_are_those_that_the_domain_lets_stay(
-    opened: SessionMemory, turns: list[Turn], limits: Limits
+    opened: OpenSessions, turns: list[Turn], limits: Limits
 ) -> None:
     asyncio.run(compare(opened, turns, limits))
 
 
-async def compare(memory: SessionMemory, turns: list[Turn], limits: Limits) -> None:
+async def compare(memory: OpenSessions, turns: list[Turn], limits: Limits) -> None:
     scope, model = new_scope(), list[tuple[str, Turn]]()
     await begin(memory, scope)
     for number, turn in enumerate(turns):

@@ -6,8 +6,7 @@ import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import CacheMiss
-from mcp_memory_server.ports.session_memory import SessionMemory
-from tests.stores.sessions import EPOCH, NOW, append, begin, served
+from tests.stores.sessions import EPOCH, NOW, OpenSessions, append, begin, served
 
 pytestmark = pytest.mark.anyio
 
@@ -15,46 +14,46 @@ LATER = NOW + timedelta(hours=1)
 EVERY = 100_000
 
 
-async def test_a_deadline_that_passed_is_settled(session_memory: SessionMemory, scope: Scope) -> None:
+async def test_a_deadline_that_passed_is_settled(session_memory: OpenSessions, scope: Scope) -> None:
     await begin(session_memory, scope)
     await append(session_memory, scope, now=NOW)
 
-    await session_memory.settle_deadline(scope, LATER)
+    await session_memory.deadlines.settle(scope, LATER)
 
-    assert scope not in await session_memory.due(LATER, limit=EVERY)
+    assert scope not in await session_memory.deadlines.due(LATER, limit=EVERY)
 
 
-async def test_a_deadline_that_a_later_turn_moved_stays(session_memory: SessionMemory, scope: Scope) -> None:
+async def test_a_deadline_that_a_later_turn_moved_stays(session_memory: OpenSessions, scope: Scope) -> None:
     await begin(session_memory, scope)
     await append(session_memory, scope, now=LATER)
 
-    await session_memory.settle_deadline(scope, LATER)
+    await session_memory.deadlines.settle(scope, LATER)
 
-    assert scope in await session_memory.due(LATER + timedelta(hours=1), limit=EVERY)
-    await session_memory.drop(scope)
+    assert scope in await session_memory.deadlines.due(LATER + timedelta(hours=1), limit=EVERY)
+    await session_memory.cache.drop(scope)
 
 
-async def test_settling_what_is_not_there_is_no_error(session_memory: SessionMemory, scope: Scope) -> None:
-    await session_memory.settle_deadline(scope, LATER)
+async def test_settling_what_is_not_there_is_no_error(session_memory: OpenSessions, scope: Scope) -> None:
+    await session_memory.deadlines.settle(scope, LATER)
 
 
 async def test_a_rolling_summary_is_served_with_the_copy(
-    session_memory: SessionMemory, other_client: SessionMemory, scope: Scope
+    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     await begin(session_memory, scope)
     await append(session_memory, scope)
 
-    await session_memory.sum_up(scope, "They spoke about 'Züge' · and \"trains\".")
+    await session_memory.cache.set_summary(scope, "They spoke about 'Züge' · and \"trains\".")
 
     assert (await served(other_client, scope)).summary == "They spoke about 'Züge' · and \"trains\"."
 
 
 async def test_a_copy_that_is_not_whole_gets_no_summary_and_none_is_begun(
-    session_memory: SessionMemory, scope: Scope
+    session_memory: OpenSessions, scope: Scope
 ) -> None:
-    await session_memory.sum_up(scope, "Nothing")
+    await session_memory.cache.set_summary(scope, "Nothing")
     await append(session_memory, scope, after="")
 
-    await session_memory.sum_up(scope, "Nothing")
+    await session_memory.cache.set_summary(scope, "Nothing")
 
-    assert isinstance(await session_memory.load(scope, epoch=EPOCH), CacheMiss)
+    assert isinstance(await session_memory.cache.load(scope, epoch=EPOCH), CacheMiss)

@@ -32,7 +32,7 @@ async def memory(
     in_redis = request.param == "copies in redis"
     store = RedisStore(request.getfixturevalue("own_redis").url) if in_redis else SqliteStore(tmp_path / "sessions.db")
     copies = await store.open(clock)
-    async with running(item_table, SessionBackends(copies, copies), now=clock) as memory:
+    async with running(item_table, SessionBackends(copies.cache, copies.states, copies.deadlines), now=clock) as memory:
         yield memory
     await copies.close()
 

@@ -18,8 +18,13 @@ from mcp_memory_server.adapters.opentelemetry import calls
 from mcp_memory_server.adapters.opentelemetry.item_table import MeasuredItemTable
 from mcp_memory_server.adapters.opentelemetry.metrics import OpenTelemetryMetrics
 from mcp_memory_server.adapters.opentelemetry.prometheus_page import PrometheusPage
-from mcp_memory_server.adapters.opentelemetry.session_memory import MeasuredSessionMemory
-from mcp_memory_server.adapters.redis.session_memory import open_redis
+from mcp_memory_server.adapters.opentelemetry.session_stores import (
+    MeasuredSessionCache,
+    MeasuredSessionDeadlines,
+    MeasuredSharedStateStore,
+    SessionCalls,
+)
+from mcp_memory_server.adapters.redis.sessions import open_redis
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.kernel.items import Key, Put, Update
 from mcp_memory_server.domain.kernel.scope import Scope
@@ -27,7 +32,9 @@ from mcp_memory_server.errors import CacheUnavailableError, ConflictError, Table
 from mcp_memory_server.ports import metric_catalogue as catalogue
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metric_catalogue import METRICS, SESSION_CACHE_READS, Kind, Metric
-from mcp_memory_server.ports.session_memory import SessionMemory
+from mcp_memory_server.ports.session_cache import SessionCache
+from mcp_memory_server.ports.session_deadlines import SessionDeadlines
+from mcp_memory_server.ports.shared_state_store import SharedStateStore
 from tests.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -147,10 +154,11 @@ async def test_a_table_that_does_not_answer_is_recorded_as_unavailable(
 async def test_a_session_store_that_does_not_answer_is_counted_as_an_error(
     metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader
 ) -> None:
-    sessions = MeasuredSessionMemory(open_redis(NOBODY_LISTENS), metrics, engine="redis")
+    sessions = open_redis(NOBODY_LISTENS)
+    states = MeasuredSharedStateStore(sessions.states, SessionCalls(metrics, "redis"))
 
     with pytest.raises(CacheUnavailableError):
-        await sessions.read_state(Scope("anna", "s1"))
+        await states.read(Scope("anna", "s1"))
     await sessions.close()
 
     assert labels(reader, catalogue.SESSION_STORE_ERRORS) == [("read_state", "redis")]
@@ -220,7 +228,15 @@ def methods(port: type) -> dict[str, Callable[..., Any]]:
     return {name: method for name, method in vars(port).items() if callable(method) and not name.startswith("_")}
 
 
-@pytest.mark.parametrize(("measured", "port"), [(MeasuredItemTable, ItemTable), (MeasuredSessionMemory, SessionMemory)])
+@pytest.mark.parametrize(
+    ("measured", "port"),
+    [
+        (MeasuredItemTable, ItemTable),
+        (MeasuredSessionCache, SessionCache),
+        (MeasuredSharedStateStore, SharedStateStore),
+        (MeasuredSessionDeadlines, SessionDeadlines),
+    ],
+)
 def test_whoever_measures_answers_every_method_of_the_port_with_its_signature(measured: type, port: type) -> None:
     asked = {name: inspect.signature(method) for name, method in methods(port).items()}
 

@@ -36,10 +36,10 @@ async def away(trust: CacheEpoch) -> None:
     await trust.heartbeat()
 
 
-async def test_at_first_copies_may_be_served(table: WatchedTable, clock: FakeClock) -> None:
+async def test_at_first_copies_may_use_cache(table: WatchedTable, clock: FakeClock) -> None:
     read_snapshot = await process("one", table, clock).read_snapshot()
 
-    assert (read_snapshot.epoch, read_snapshot.may_be_served) == (0, True)
+    assert (read_snapshot.epoch, read_snapshot.may_use_cache) == (0, True)
 
 
 async def test_the_table_is_asked_once_for_as_long_as_a_look_lasts(table: WatchedTable, clock: FakeClock) -> None:
@@ -57,14 +57,14 @@ async def test_once_a_process_may_write_past_copies_nobody_serves_one(table: Wat
     one, other = process("one", table, clock), process("other", table, clock)
     await other.read_snapshot()
     await away(one)
-    served_until_then = (await other.read_snapshot()).may_be_served
+    served_until_then = (await other.read_snapshot()).may_use_cache
 
     assert not one.may_bypass_cache()
     clock.advance(SNAPSHOT_LASTS)
 
     assert served_until_then
     assert one.may_bypass_cache()
-    assert not (await other.read_snapshot()).may_be_served
+    assert not (await other.read_snapshot()).may_use_cache
 
 
 async def test_coming_back_begins_an_epoch_in_which_copies_are_served_again(
@@ -79,7 +79,7 @@ async def test_coming_back_begins_an_epoch_in_which_copies_are_served_again(
 
     after = await other.refresh()
     assert before.epoch < meanwhile.epoch < after.epoch
-    assert after.may_be_served
+    assert after.may_use_cache
     assert not one.is_disconnected
     assert not one.may_bypass_cache()
 
@@ -91,7 +91,7 @@ async def test_while_one_of_two_is_still_away_no_copy_is_served(table: WatchedTa
 
     await one.reconnect()
 
-    assert not (await third.read_snapshot()).may_be_served
+    assert not (await third.read_snapshot()).may_use_cache
 
 
 async def test_a_process_that_dies_while_away_is_given_up_and_copies_of_its_time_are_not_served(
@@ -104,7 +104,7 @@ async def test_a_process_that_dies_while_away_is_given_up_and_copies_of_its_time
     clock.advance(DISCONNECTED_LASTS)
 
     read_snapshot = await other.read_snapshot()
-    assert read_snapshot.may_be_served
+    assert read_snapshot.may_use_cache
     assert read_snapshot.epoch > meanwhile.epoch
     assert not one.may_bypass_cache()
 
@@ -117,7 +117,7 @@ async def test_a_process_that_stays_away_is_not_given_up(table: WatchedTable, cl
         clock.advance(DISCONNECTED_LASTS / 4)
         await one.heartbeat()
 
-    assert not (await other.read_snapshot()).may_be_served
+    assert not (await other.read_snapshot()).may_use_cache
     assert one.may_bypass_cache()
 
 
@@ -160,8 +160,8 @@ async def test_a_mark_whose_answer_was_lost_is_taken_away_all_the_same(table: Wa
     table.loses_reply_of.add("update")
     with pytest.raises(TableUnavailableError):
         await one.heartbeat()
-    assert not (await other.read_snapshot()).may_be_served
+    assert not (await other.read_snapshot()).may_use_cache
 
     await one.reconnect()
 
-    assert (await other.refresh()).may_be_served
+    assert (await other.refresh()).may_use_cache

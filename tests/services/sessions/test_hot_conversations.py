@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.pending_counts import COUNTED_AFTER_SECONDS
 from mcp_memory_server.domain.sessions.turns import Role, Turn, View
 from mcp_memory_server.errors import TableThrottledError, TableUnavailableError
 from mcp_memory_server.schema.turn_records import TURNS, meta_key, session_partition
-from mcp_memory_server.services.sessions.pending_counts import COUNTED_AFTER_SECONDS
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns
 from mcp_memory_server.services.users.erasure import Erasure, OtherStores
 from mcp_memory_server.wiring.searching import searching_over

@@ -8,6 +8,7 @@ import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Role, Turn, View
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns
@@ -37,7 +38,7 @@ async def _write(stored: StoredTurns, name: int) -> list[str]:
     kept: list[str] = []
     for number in range(TURNS_EACH):
         turn = Turn(ulid_after(kept[-1] if kept else None, utc_now()), Role.USER, f"{name}/{number}", token_count=3)
-        await stored.put(CHAT, turn, f"op {name}/{number}")
+        await stored.put(TurnWrite(CHAT, turn, f"op {name}/{number}"))
         kept.append(turn.id)
         if number % 20 == 19:
             await stored.write_counts(all_of_them=number % 40 == 19)
@@ -81,7 +82,7 @@ async def test_eight_writers_that_put_the_same_turns_keep_each_once(tables: list
 
     async def put_all(stored: StoredTurns) -> None:
         for turn in turns:
-            await stored.put(CHAT, turn, f"op {turn.id}")
+            await stored.put(TurnWrite(CHAT, turn, f"op {turn.id}"))
         await stored.write_counts(all_of_them=True)
 
     await asyncio.gather(*(put_all(stored) for stored in writers))

@@ -10,11 +10,11 @@ from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.schema.user_versions import SessionActivity
 from mcp_memory_server.services.conversations.past_turns import FoundTurn, SessionTurns, TurnPlace
 from mcp_memory_server.services.recall.followed_sessions import POLLED_FOR, FollowedSessions
-from mcp_memory_server.services.sessions.local_writes import LocalWrites
+from mcp_memory_server.services.sessions.session_activity import LocalWrites
 
 FORK = """
 import os
-from mcp_memory_server.services.sessions.local_writes import LocalWrites
+from mcp_memory_server.services.sessions.session_activity import LocalWrites
 own = LocalWrites()
 before = own.writer
 if os.fork():
@@ -96,14 +96,14 @@ def test_a_process_that_was_forked_has_a_name_of_its_own() -> None:
 
 def test_turns_are_noted_for_those_who_are_watched_and_taken_once() -> None:
     own = LocalWrites()
-    own.note("ana", "s", "01")
+    own.add("ana", "s", "01")
     own.watch("ana")
     for session_id, turn_id in (("s", "03"), ("s", "02"), ("t", "04")):
-        own.note("ana", session_id, turn_id)
+        own.add("ana", session_id, turn_id)
 
-    assert own.are_there("ana")
+    assert own.has_any("ana")
     assert own.take("ana") == {"s": "02", "t": "04"}
-    assert not own.are_there("ana")
-    own.disconnect("ana")
-    own.note("ana", "s", "05")
+    assert not own.has_any("ana")
+    own.unwatch("ana")
+    own.add("ana", "s", "05")
     assert own.take("ana") == {}

@@ -21,7 +21,7 @@ from mcp_memory_server.errors import TableUnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.sessions.cache_epoch import SNAPSHOT_LASTS
 from mcp_memory_server.services.sessions.session_reader import NOT_CHECKED
-from mcp_memory_server.services.sessions.table_timeout import REST_SECONDS
+from mcp_memory_server.services.sessions.stored_turns import REST_SECONDS
 from mcp_memory_server.wiring import SessionBackends, running
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
@@ -56,7 +56,7 @@ async def a_process(
     sessions = SqliteSessionMemory(path.with_name("sessions.db"), now=clock, deadline=PATIENCE, settling=timedelta(0))
     outbox = SqliteOutbox(path.with_name("outbox.db"), now=clock)
     dead_letters = SqliteDeadLetters(path.with_name("outbox.db"), now=clock)
-    beside = SessionBackends(sessions, sessions, outbox, dead_letters, acknowledge)
+    beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines, outbox, dead_letters, acknowledge)
     async with running(table.as_table, beside, now=clock, monotonic=lambda: clock().timestamp()) as memory:
         yield Process(memory, table)
     for store in (sessions, outbox, dead_letters, table):

@@ -10,10 +10,11 @@ import pytest
 
 from mcp_memory_server.domain.kernel.items import Key, Put, Update
 from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.pending_counts import COUNTED_AFTER_SECONDS
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import LIFE, Role, Turn, View
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, TableUnavailableError
 from mcp_memory_server.schema.turn_records import meta_key, session_partition
-from mcp_memory_server.services.sessions.pending_counts import COUNTED_AFTER_SECONDS
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns
 from tests.clock import FakeClock
 from tests.services.conftest import OpenTable
@@ -296,7 +297,7 @@ async def test_another_operation_with_the_same_id_is_refused(
     for process in (stored, other):
         for turn in turns:
             with pytest.raises(ConflictError):
-                await process.put(CHAT, turn, "another operation")
+                await process.put(TurnWrite(CHAT, turn, "another operation"))
 
     assert await count(stored) == (2, 4)
 
@@ -323,7 +324,7 @@ async def test_turns_of_earlier_versions_were_counted_with_their_own_write(
 
     page = await stored.last(CHAT, 10, View.CONTEXT)
     assert (page.turn_count, page.operations["an old operation"]) == (3, old.id)
-    await stored.put(CHAT, old, "an old operation")
+    await stored.put(TurnWrite(CHAT, old, "an old operation"))
     assert await count(stored) == (3, 6)
 
 

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.hot_sessions import MOST_PARTITIONS
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Turn, View
 from mcp_memory_server.errors import TableUnavailableError
 from mcp_memory_server.schema.turn_records import TURNS, session_partition
@@ -59,7 +60,7 @@ class Conversation(RuleBasedStateMachine):
         return self.loop.run(wait())
 
     async def keep(self, number: int, turn: Turn, *, again: bool = False) -> None:
-        await self.alive[number].put(self.scope, turn, f"op of {turn.id}", again=again)
+        await self.alive[number].put(TurnWrite(self.scope, turn, f"op of {turn.id}"), again=again)
         self.acknowledged[turn.id] = turn
 
     @rule(number=processes, times=st.integers(1, 4))

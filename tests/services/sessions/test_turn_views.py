@@ -8,6 +8,7 @@ from mcp_memory_server.adapters.dynamodb.calls import Calls
 from mcp_memory_server.adapters.dynamodb.item_table import DynamoDbItemTable
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
+from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Role, Turn, View
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns
 from tests.stores.tables import PATIENCE, DynamoDbTables, utc_now
@@ -41,7 +42,7 @@ async def test_each_view_reads_less_than_the_next_and_none_more_than_one_query(
         last = None
         for number in range(TURNS):
             last = ulid_after(last, utc_now())
-            await stored.put(CHAT, _turn(last, number), f"op {number}")
+            await stored.put(TurnWrite(CHAT, _turn(last, number), f"op {number}"))
 
         read: dict[View, int] = {}
         for view in View:

@@ -38,7 +38,9 @@ async def finalizing_memory(
     """
     table = await SqliteItemTable.open(path, now=clock)
     sessions = SqliteSessionMemory(path.with_name("sessions.db"), now=clock, deadline=PATIENCE, settling=timedelta(0))
-    beside = SessionBackends(copies=sessions if with_copies else None, states=sessions)
+    beside = SessionBackends(
+        sessions.cache if with_copies else None, sessions.states, sessions.deadlines if with_copies else None
+    )
     chosen = FinalizerOptions(None if options is None else options.model, runs=runs)
     async with running(
         wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), metrics=metrics, finalizer=lambda: chosen

@@ -2,20 +2,20 @@
 local epoch, token, operation, id, text, tokens, importance = tonumber(ARGV[1]), unpack(ARGV, 2, 7)
 local max_tokens, max_turns = tonumber(ARGV[8]), tonumber(ARGV[9])
 local from_turns, life_at_first, life_later = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
-local remembered, told_in_full, most_recorded = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
+local remembered, full_replies_kept, max_recorded = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
 local now, state_life, forgotten_after, member = tonumber(ARGV[16]), tonumber(ARGV[17]), tonumber(ARGV[18]), ARGV[19]
 
-local copy = copy_at_hand()
+local cached = cached_session()
 local known = redis.call('HGET', session, 'operation:' .. operation)
 
--- A copy of a later epoch is there for others than this caller, and must not miss its turn.
+-- A session of a later epoch is there for others than this caller, and must not miss its turn.
 local function stands()
-  return copy and copy.epoch >= epoch and copy.run == this_run()
+  return cached and cached.epoch >= epoch and cached.run == this_run()
 end
 
 local function begin_anew()
-  begin(epoch, token, life_at_first, copy and copy.last or '')
-  copy = copy_at_hand()
+  begin(epoch, token, life_at_first, cached and cached.last or '')
+  cached = cached_session()
 end
 
 local function in_its_place(turns, turn)
@@ -30,9 +30,9 @@ local function recent(place)
 end
 
 local function remember(answer)
-  local place = copy.added % remembered
-  local forgotten, no_longer_in_full = recent(place), recent((copy.added - told_in_full) % remembered)
-  redis.call('HSET', session, 'added', integer(copy.added + 1), 'recent:' .. place, operation,
+  local place = cached.added % remembered
+  local forgotten, no_longer_in_full = recent(place), recent((cached.added - full_replies_kept) % remembered)
+  redis.call('HSET', session, 'added', integer(cached.added + 1), 'recent:' .. place, operation,
     'operation:' .. operation, cmsgpack.pack(answer))
   if forgotten then redis.call('HDEL', session, forgotten) end
   if no_longer_in_full then
@@ -41,27 +41,27 @@ local function remember(answer)
   end
 end
 
--- Answers: the turn's id, count, tokens, then an id and a text for each turn that made way.
+-- Returns: the turn's id, count, tokens, then an id and a text for each evicted turn.
 local function put()
-  -- So many are recorded only where nobody ever fills the copy. Whoever is about to is refused.
-  if not copy.whole and copy.count >= most_recorded then begin_anew() end
-  local turns, count = turns_of(copy.index), copy.count + 1
+  -- So many are recorded only where no process fills the session. A fill with an older token is refused.
+  if not cached.whole and cached.count >= max_recorded then begin_anew() end
+  local turns, count = turns_of(cached.index), cached.count + 1
   in_its_place(turns, {
     id = id, tokens = tonumber(tokens), importance = tonumber(importance), line = line_of(id, tokens, importance),
   })
   redis.call('HSET', session, 'turn:' .. id, text)
-  local at_hand = make_room(turns, max_tokens, max_turns)
-  local index, gone = parted(turns)
-  local answer, gap = {id, integer(copy.whole and count or 0), integer(at_hand)}, copy.gap
-  for _, name in ipairs(gone) do
+  local kept_tokens = make_room(turns, max_tokens, max_turns)
+  local index, evicted = parted(turns)
+  local answer, gap = {id, integer(cached.whole and count or 0), integer(kept_tokens)}, cached.gap
+  for _, name in ipairs(evicted) do
     answer[#answer + 1] = name
     answer[#answer + 1] = redis.call('HGET', session, 'turn:' .. name)
     redis.call('HDEL', session, 'turn:' .. name)
     gap = later(name, gap)
   end
-  redis.call('HSET', session, 'count', integer(count), 'tokens', integer(at_hand),
-    'total', integer(copy.total + tonumber(tokens)), 'last', later(id, copy.last), 'gap', gap, 'index', index)
-  if not copy.whole then redis.call('HSET', session, 'recorded', copy.recorded .. id .. ' ' .. tokens .. '\n') end
+  redis.call('HSET', session, 'count', integer(count), 'tokens', integer(kept_tokens),
+    'total', integer(cached.total + tonumber(tokens)), 'last', later(id, cached.last), 'gap', gap, 'index', index)
+  if not cached.whole then redis.call('HSET', session, 'recorded', cached.recorded .. id .. ' ' .. tokens .. '\n') end
   remember(answer)
   stays_alive(now, count >= from_turns and life_later or life_at_first, state_life, forgotten_after, member)
   return answer

@@ -1,4 +1,4 @@
--- Answers: whether it is a repeat, the turn's id, count, tokens, then an id and a text for each turn that made way;
+-- Returns: whether it is a repeat, the turn's id, count, tokens, then an id and a text for each evicted turn;
 -- nothing if it was not appended.
 local after, queued_at = ARGV[20], ARGV[21]
 local after_is_said, is_queued = after ~= '-', queued_at ~= '-'
@@ -8,11 +8,11 @@ if known then return {1, unpack(cmsgpack.unpack(known))} end
 local waits = is_queued and queued_as(member, operation)
 if waits then return {1, waits, '0', '0'} end
 
-local may_be_served = copy and copy.whole and is_current(copy, epoch)
+local may_be_served = cached and cached.whole and is_current(cached, epoch)
 if not may_be_served and not after_is_said then return false end
 if not may_be_served and not stands() then begin_anew() end
 
-local newest = copy.last
+local newest = cached.last
 if after_is_said then newest = later(after, newest) end
 if is_queued then newest = later(newest_queued(member), newest) end
 if newest ~= '' and not is_after(id, newest) then id = next_id(newest) end

@@ -1,4 +1,4 @@
--- Answers a receipt, attempts, a turn id, an operation id, when it was queued, and the turn, for each that was claimed.
+-- Returns a receipt, attempts, a turn id, an operation id, when it was queued, and the turn, for each that was claimed.
 local owner, lease, most = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local answer, sessions = {}, {}
 

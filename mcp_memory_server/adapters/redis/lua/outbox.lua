@@ -40,13 +40,13 @@ local function tell(answer, entry)
   for part = 1, 4 do answer[#answer + 1] = entry[part] end
 end
 
--- The id of the turn that was queued under an operation, if it still waits.
+-- The id of the turn that was queued under an operation, if it is still queued.
 local function queued_as(name, operation)
   local entry = entry_of(redis.call('HGET', operations, name .. ':' .. operation))
   return entry and entry[1]
 end
 
--- The id of the last turn that waits, or ''.
+-- The id of the last queued turn, or ''.
 local function newest_queued(name)
   local entry = entry_of(newest_receipt(name))
   return entry and entry[1] or ''

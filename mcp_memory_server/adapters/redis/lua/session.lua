@@ -1,22 +1,23 @@
--- What the scripts of a session share. KEYS: the session, the deadlines of its bucket, its state.
+-- Shared by the scripts of a session. KEYS: the session, the deadlines of its bucket, its state. The protocol of filling
+-- a session is that of ports/session_cache.py.
 --
 -- A session is one hash, so that it expires, or is evicted, as a whole or not at all:
 --   run                 the run of the server that it was begun in. In another one the last writes may be missing
 --   epoch               the epoch that it was begun in
 --   since               when it was begun, in milliseconds of the server's clock
---   token               with it the copy may be filled
+--   token               with it the session may be filled
 --   whole               1 if it was filled from the table: nothing is missing
 --   count               how many turns there have been in all; before it is whole, how many were recorded
---   tokens              how many tokens the turns at hand have
+--   tokens              how many tokens the cached turns have
 --   total               how many tokens all those turns have that are counted
 --   last                the id of the newest turn
---   gap                 the id of the newest turn that is not at hand
+--   gap                 the id of the newest turn that is not cached
 --   summary             the rolling summary as JSON
---   index               a line for each turn at hand, oldest first: <id> <tokens> <importance>
---   turn:<id>           a turn at hand
---   recorded            before it is whole, a line for each turn added, also if it made way: <id> <tokens>
+--   index               a line for each cached turn, oldest first: <id> <tokens> <importance>
+--   turn:<id>           a cached turn
+--   recorded            before it is whole, a line for each turn added, also an evicted one: <id> <tokens>
 --   added               how many turns were added here
---   operation:<id>      what adding answered
+--   operation:<id>      the reply to adding
 --   recent:<place>      <operation id>: the last operations, in a ring
 --
 -- Where a script adds something, its first write is one that a full server refuses: a refused script changed nothing.
@@ -65,8 +66,8 @@ local function turns_of(index)
   return turns
 end
 
--- Returns nothing if there is no copy.
-local function copy_at_hand()
+-- Returns nothing if there is no cached session.
+local function cached_session()
   local run, epoch, since, token, whole, count, total, last, gap, index, recorded, added = unpack(redis.call('HMGET',
     session, 'run', 'epoch', 'since', 'token', 'whole', 'count', 'total', 'last', 'gap', 'index', 'recorded', 'added'))
   if not run then return nil end
@@ -77,15 +78,15 @@ local function copy_at_hand()
   }
 end
 
-local function is_current(copy, epoch)
-  return copy.epoch == epoch and copy.run == this_run()
+local function is_current(cached, epoch)
+  return cached.epoch == epoch and cached.run == this_run()
 end
 
-local function has_settled(copy, settling)
-  return milliseconds_now() - copy.since >= settling
+local function has_settled(cached, settling)
+  return milliseconds_now() - cached.since >= settling
 end
 
--- Ids go on rising: turns of the copy that was there may still be on their way to the table.
+-- Ids go on rising: turns of the session that was there may still be in the outbox.
 local function begin(epoch, token, life, last)
   redis.call('HSET', session, 'token', token)
   redis.call('UNLINK', session)
@@ -94,7 +95,7 @@ local function begin(epoch, token, life, last)
   redis.call('PEXPIRE', session, life)
 end
 
-local function in_order_of_leaving(turns)
+local function in_order_of_eviction(turns)
   local places = {}
   for place = 2, #turns - 1 do places[#places + 1] = place end
   table.sort(places, function(one, other)
@@ -104,31 +105,31 @@ local function in_order_of_leaving(turns)
   return places
 end
 
--- Marks the turns that leave. The same decision as in domain/sessions.py.
+-- Marks the turns that are evicted. The same decision as in domain/sessions/limits.py.
 local function make_room(turns, max_tokens, max_turns)
   local tokens, count = 0, #turns
   for _, turn in ipairs(turns) do tokens = tokens + turn.tokens end
-  for _, place in ipairs(in_order_of_leaving(turns)) do
+  for _, place in ipairs(in_order_of_eviction(turns)) do
     if tokens <= max_tokens and count <= max_turns then break end
-    turns[place].leaves = true
+    turns[place].is_evicted = true
     tokens, count = tokens - turns[place].tokens, count - 1
   end
   return tokens
 end
 
--- Returns the index of those that stay, and the ids of those that leave.
+-- Returns the index of the turns that stay, and the ids of the evicted ones.
 local function parted(turns)
-  local lines, gone = {}, {}
+  local lines, evicted = {}, {}
   for _, turn in ipairs(turns) do
-    if turn.leaves then gone[#gone + 1] = turn.id else lines[#lines + 1] = turn.line end
+    if turn.is_evicted then evicted[#evicted + 1] = turn.id else lines[#lines + 1] = turn.line end
   end
-  return table.concat(lines), gone
+  return table.concat(lines), evicted
 end
 
 local function stays_alive(now, life, state_life, forgotten_after, member)
   redis.call('PEXPIRE', session, integer(life))
   redis.call('PEXPIRE', state, integer(state_life))
   redis.call('ZADD', deadlines, integer(now + life), member)
-  -- Where nobody takes care of what is due, deadlines would be kept for ever.
+  -- Where no process finishes due sessions, deadlines would be kept for ever.
   redis.call('ZREMRANGEBYSCORE', deadlines, '-inf', integer(now - forgotten_after))
 end

@@ -1,5 +1,5 @@
 local function is_recorded()
-  return string.find('\n' .. copy.recorded, '\n' .. id .. ' ', 1, true)
+  return string.find('\n' .. cached.recorded, '\n' .. id .. ' ', 1, true)
 end
 
 -- A turn may have been put here under an id that its writer never heard of, and was then given another one.
@@ -7,8 +7,8 @@ local function has_another_id()
   return known and cmsgpack.unpack(known)[1] ~= id
 end
 
-if not copy then return 0 end
--- Somebody may still serve a copy of an earlier epoch, for as long as a look at the table lasts.
+if not cached then return 0 end
+-- Another process may still use a session of an earlier epoch, for as long as its snapshot of the epoch lasts.
 if not stands() or has_another_id() then
   begin_anew()
 elseif known or is_recorded() or redis.call('HEXISTS', session, 'turn:' .. id) == 1 then

@@ -1,4 +1,17 @@
-"""What a process knows of the turns that it wrote to one session and has yet to count. See `counts` for the rule."""
+"""The turns of one session that this process wrote and has yet to count. See `counts` for the protocol.
+
+Invariants, beside those of `counts`:
+
+1. At most one opening of a watermark is in progress; other turns wait for it, and count themselves if it fails.
+2. At most one write of the counters is in progress (`begin_writing`).
+3. A turn is in exactly one of these states, and only *uncounted* turns are ever added to the counters here.
+
+    begin --Deferred--> being written --landed--> uncounted --counters written--> counted
+              |             |  no answer                       ^
+              |             v                                  | found in the table
+              |         unknown outcome --LANDED_AFTER: look---+--not there, or counted--> settled
+              +--Counted: one write stores and counts it------------------------------> settled
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
@@ -13,15 +26,15 @@ from mcp_memory_server.domain.sessions.hot_sessions import Pace, partition_of
 COUNTED_AFTER_SECONDS = 30.0
 COUNTED_AT_ONCE = 100
 LANDED_AFTER_SECONDS = 30.0
-"""After so long, a write that was given up has happened or never will: no deadline and no socket waits half of it."""
+"""After this time a write without an answer has happened or never will: no deadline is half as long."""
 QUIET_AFTER_SECONDS = 300.0
 MOST_UNUSED = 100
-"""Marks beyond that, which only a long outage leaves, are taken away by others."""
+"""Further unused watermarks, which only a long outage leaves, are removed by other processes as abandoned."""
 
 
 @dataclass(frozen=True)
 class Deferred:
-    """The turn is one small write. It is counted later, under this writer's mark."""
+    """The turn is stored by one small write, and counted later under this writer's watermark."""
 
     writer: str
     partition: int
@@ -29,7 +42,7 @@ class Deferred:
 
 @dataclass(frozen=True)
 class Counted:
-    """The turn is written together with its count; and with a new mark, if this names one."""
+    """The turn is written together with its count, and with a new watermark if ``opens`` names a writer."""
 
     partition: int
     opens: str | None = None
@@ -37,7 +50,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Wait:
-    """Someone is making a mark. Ask again when that is over."""
+    """Another turn is opening a watermark. Ask again when that is ``over``."""
 
     over: "Future[None]"
 
@@ -47,7 +60,7 @@ Way: TypeAlias = Deferred | Counted | Wait
 
 @dataclass(frozen=True)
 class Uncounted:
-    """A turn that is surely in the table, and not in the counters."""
+    """A turn that is in the table and not in the counters."""
 
     tokens: int
     partition: int
@@ -56,9 +69,9 @@ class Uncounted:
 
 @dataclass(frozen=True)
 class UnknownOutcome:
-    """Where a turn was put without an answer. It is put there again, so that it cannot be in two places.
+    """The partition that a turn was put into without an answer. A repetition uses the same one.
 
-    If it ``is_deferred`` and landed, it is uncounted: the mark must not pass over it.
+    If it ``is_deferred`` and was stored, it is uncounted: the watermark must not pass it.
     """
 
     partition: int
@@ -68,7 +81,7 @@ class UnknownOutcome:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to change the counters: what to add, which marks to take away, and the one to set."""
+    """A change of the counters: what to add, which watermarks to remove, and the one to set."""
 
     amount: Amount
     removed: frozenset[str]
@@ -76,20 +89,20 @@ class Plan:
     partitions: int
 
     def applied_to(self, counters: Counters) -> Counters:
-        """Return what the counters are afterwards."""
-        kept = {name: mark for name, mark in counters.marks.items() if name not in self.removed}
+        """Return the counters after the change."""
+        kept = {name: watermark for name, watermark in counters.watermarks.items() if name not in self.removed}
         return replace(
             counters,
             version=counters.version + 1,
             turns=counters.turns + self.amount.turns,
             tokens=counters.tokens + self.amount.tokens,
-            marks={**kept, **self.set},
+            watermarks={**kept, **self.set},
             partitions=self.partitions,
         )
 
 
 class PendingCounts:
-    """Used from any thread. What a method decides holds at once, before anything is sent to the table."""
+    """The state of one session. Used from any thread: it changes before anything is sent to the table."""
 
     def __init__(self, new_name: Callable[[], str], pace: Pace) -> None:
         self._new_name = new_name
@@ -104,7 +117,7 @@ class PendingCounts:
         self._is_being_written = False
         self._partitions = 1
         self._counters: Counters | None = None
-        self._flying: set[str] = set()
+        self._being_written: set[str] = set()
         self._uncounted: dict[str, Uncounted] = {}
         self._unknown: dict[str, UnknownOutcome] = {}
         self._unused: set[str] = set()
@@ -112,17 +125,17 @@ class PendingCounts:
 
     @property
     def writer(self) -> str | None:
-        """The name under which turns are written now, None without a mark."""
+        """The writer of deferred turns now, None without a watermark."""
         return self._writer
 
     @property
     def counters(self) -> Counters | None:
-        """The counters as they were last seen, None if they are known to have changed since."""
+        """The counters as they were last read, None if they are known to have changed since."""
         return self._counters
 
     @property
     def partitions(self) -> int:
-        """How many partitions surely are in use: there may be more."""
+        """The number of partitions as last read: there may be more."""
         return self._partitions
 
     # Putting a turn.
@@ -131,18 +144,20 @@ class PendingCounts:
         """Return how this turn is to be written."""
         with self._lock:
             self._used = moment
-            self._let_go_of_an_old_mark(now)
-            doubt = self._unknown.get(turn_id)
-            partition = 0 if doubt is None else doubt.partition
+            is_fresh = self._is_fresh(now)
+            if not is_fresh:
+                self._give_up_old_writer()
+            unknown = self._unknown.get(turn_id)
+            partition = 0 if unknown is None else unknown.partition
             if self._writer is None:
-                return self._without_a_mark(partition, has_waited=has_waited)
-            if turn_id <= self._floor or self._is_closing or not self._is_fresh(now):
+                return self._count_at_once(partition, has_waited=has_waited)
+            if turn_id <= self._floor or self._is_closing or not is_fresh:
                 return Counted(partition)
-            self._flying.add(turn_id)
-            return Deferred(self._writer, partition_of(turn_id, self._partitions) if doubt is None else partition)
+            self._being_written.add(turn_id)
+            return Deferred(self._writer, partition_of(turn_id, self._partitions) if unknown is None else partition)
 
     def has_landed(self, turn_id: str, uncounted: Uncounted, writer: str) -> bool:
-        """Note that the turn is in the table under this writer; tell whether there is something to count now."""
+        """Note that the turn is in the table under this writer; return whether a worker has to count."""
         with self._lock:
             self._end(turn_id)
             if writer != self._writer or turn_id <= self._floor:
@@ -152,87 +167,87 @@ class PendingCounts:
             return before == 0 or len(self._uncounted) == COUNTED_AT_ONCE
 
     def is_settled(self, turn_id: str) -> None:
-        """Note that nothing of this turn is left to count here."""
+        """Note that this turn needs no counting here."""
         with self._lock:
             self._end(turn_id)
 
-    def has_unknown_outcome(self, turn_id: str, doubt: UnknownOutcome) -> None:
-        """Note that nobody knows whether the turn was written."""
+    def has_unknown_outcome(self, turn_id: str, unknown: UnknownOutcome) -> None:
+        """Note that the write of the turn got no answer."""
         with self._lock:
-            self._flying.discard(turn_id)
-            self._unknown.setdefault(turn_id, doubt)
+            self._being_written.discard(turn_id)
+            self._unknown.setdefault(turn_id, unknown)
 
     def plan_to_open(self, writer: str, turn: Line, counters: Counters, now: datetime) -> Plan:
-        """Return how to count this turn and to make the writer's mark over these counters."""
+        """Return how to count this turn and to make the writer's watermark over these counters."""
         with self._lock:
-            unused = frozenset(self._unused & set(counters.marks))
+            unused = frozenset(self._unused & set(counters.watermarks))
         return Plan(Amount(1, turn.tokens), unused, {writer: Watermark(turn.id, now)}, counters.partitions)
 
-    def has_opened(self, writer: str, mark: Watermark, counters: Counters) -> None:
-        """Note that the mark is in the table, with these counters."""
+    def has_opened(self, writer: str, watermark: Watermark, counters: Counters) -> None:
+        """Note that the watermark is in the table, with these counters."""
         with self._lock:
-            self._writer, self._floor, self._confirmed = writer, mark.upto, mark.at
+            self._writer, self._floor, self._confirmed = writer, watermark.upto, watermark.at
             self._counters, self._partitions = counters, counters.partitions
-            self._unused &= set(counters.marks)
+            self._unused &= set(counters.watermarks)
             self._end_opening()
 
     def has_not_opened(self, writer: str, *, perhaps: bool) -> None:
-        """Note that there is no such mark; or perhaps there is, and nothing depends on it."""
+        """Note that the watermark was not opened; or ``perhaps`` was, although no turn depends on it."""
         with self._lock:
             if perhaps and len(self._unused) < MOST_UNUSED:
                 self._unused.add(writer)
             self._end_opening()
 
-    # Telling and learning.
+    # Reading the counters.
 
     def known(self) -> KnownCounts:
-        """Return what the process knows of its own turns by now, so that it need not read them in order to count."""
+        """Return the uncounted turns of this process, so that a reader need not read them in order to count."""
         with self._lock:
-            if self._writer is None or any(doubt.is_deferred for doubt in self._unknown.values()):
+            if self._writer is None or any(unknown.is_deferred for unknown in self._unknown.values()):
                 return KnownCounts(frozenset(self._unused))
             lines = (Line(id_, one.tokens, self._writer) for id_, one in self._uncounted.items())
             return KnownCounts(frozenset({*self._unused, self._writer}), tuple(lines))
 
     def learn(self, counters: Counters, *, expected: str | None = None) -> None:
-        """Take note of the counters. ``expected`` is the writer whose mark was there before they were read."""
+        """Take note of the counters. ``expected`` is the writer whose watermark was there before they were read."""
         with self._lock:
             self._counters = counters
             self._partitions = max(self._partitions, counters.partitions)
             # Only an erased session misses it. The next turn makes a new one.
-            missing = expected is not None and expected == self._writer and expected not in counters.marks
+            missing = expected is not None and expected == self._writer and expected not in counters.watermarks
             if missing and not self._is_closing and self._is_idle():
                 self._writer, self._partitions = None, counters.partitions
 
     def is_getting_hot(self, moment: float) -> bool:
-        """Note that a turn is written, and tell whether the session needs more partitions."""
+        """Note that a turn is written, and return whether the session needs more partitions."""
         with self._lock:
             self._pace.wrote(moment)
             return self._pace.takes_more(self._partitions, moment)
 
     def is_hot(self, moment: float) -> bool:
-        """Tell whether the session needs more partitions, after what was last counted."""
+        """Return whether the session needs more partitions, after what was last counted."""
         with self._lock:
             return self._pace.takes_more(self._partitions, moment)
 
     def may_split(self, moment: float) -> bool:
-        """Tell whether the partitions were not raised in the last second; it counts as if they were now."""
+        """Return whether the partitions were not raised in the last second; it counts as if they were now."""
         with self._lock:
             return self._pace.split(moment)
 
     # Counting.
 
     def has_work(self) -> bool:
-        """Tell whether there is anything to count."""
+        """Return whether there is anything to count."""
         with self._lock:
             return bool(self._uncounted or self._unknown or self._is_closing)
 
-    def has_marks(self) -> bool:
-        """Tell whether there is anything of this process in the counters, or will be."""
+    def has_watermarks(self) -> bool:
+        """Return whether there is anything of this process in the counters, or will be."""
         with self._lock:
             return self._writer is not None or bool(self._unused or self._unknown)
 
     def is_due(self, moment: float) -> bool:
-        """Tell whether it is time to count."""
+        """Return whether it is time to count."""
         with self._lock:
             if self._is_closing or len(self._uncounted) >= COUNTED_AT_ONCE or self._is_quiet(moment):
                 return True
@@ -242,12 +257,12 @@ class PendingCounts:
             )
 
     def is_idle(self) -> bool:
-        """Tell whether nothing would be lost by forgetting this."""
+        """Return whether this state can be discarded without losing counts."""
         with self._lock:
             return self._is_idle() and not (self._is_closing or self._opening or self._is_being_written)
 
     def begin_writing(self) -> bool:
-        """Tell whether the caller may count; it then says when it is through."""
+        """Return whether the caller may write the counters; it then calls `end_writing`."""
         with self._lock:
             if self._is_being_written:
                 return False
@@ -255,49 +270,49 @@ class PendingCounts:
             return True
 
     def end_writing(self) -> None:
-        """Let the next one count."""
+        """Let the next caller write the counters."""
         with self._lock:
             self._is_being_written = False
 
     def old_unknown_outcomes(self, moment: float) -> dict[str, UnknownOutcome]:
-        """Return the turns of which it can be known by now whether they are in the table."""
+        """Return the turns whose outcome can be read from the table by now."""
         with self._lock:
             return self._old_unknown_outcomes(moment)
 
-    def misses_its_mark(self, counters: Counters) -> bool:
-        """Tell whether the mark that this tally depends on is not there."""
+    def misses_watermark(self, counters: Counters) -> bool:
+        """Return whether the watermark that the pending counts depend on is missing."""
         with self._lock:
-            return self._writer is not None and self._writer not in counters.marks
+            return self._writer is not None and self._writer not in counters.watermarks
 
-    def may_restore_its_mark(self, now: datetime) -> bool:
-        """Tell whether a missing mark was erased, with what it counted. Else it is gone because all is counted."""
+    def may_restore_watermark(self, now: datetime) -> bool:
+        """Return whether a missing watermark was erased with the session. Otherwise it was removed after counting."""
         with self._lock:
             return self._is_fresh(now) and not self._may_be_closed
 
     def uncounted(self) -> dict[str, Uncounted]:
-        """Return what waits to be counted."""
+        """Return the uncounted turns."""
         with self._lock:
             return dict(self._uncounted)
 
     def keep_only(self, turn_ids: Collection[str]) -> None:
-        """Forget what waits to be counted, but for these."""
+        """Discard all uncounted turns but these."""
         with self._lock:
             self._uncounted = {id_: one for id_, one in self._uncounted.items() if id_ in turn_ids}
 
-    def give_up_mark(self) -> None:
-        """Forget the mark, and what waited to be counted under it."""
+    def drop_watermark(self) -> None:
+        """Discard the watermark and its uncounted turns."""
         with self._lock:
             self._close()
 
     def plan(self, counters: Counters, now: datetime, moment: float, *, last: bool = False) -> Plan | None:
-        """Return what to write over these counters, None for nothing. ``last``: the mark goes too, if that may be."""
+        """Return the change to these counters, None for none. ``last`` removes the watermark too, if possible."""
         with self._lock:
-            unused = frozenset(self._unused & set(counters.marks))
+            unused = frozenset(self._unused & set(counters.watermarks))
             if self._writer is None:
                 return Plan(Amount(), unused, {}, counters.partitions) if unused else None
-            if (seen := counters.marks.get(self._writer)) is not None:
+            if (seen := counters.watermarks.get(self._writer)) is not None:
                 self._count_up_to(seen.upto)
-            held = min(self._on_their_way(), default=None)
+            held = min(self._in_flight(), default=None)
             ready = {id_: one for id_, one in self._uncounted.items() if held is None or id_ < held}
             self._is_closing = self._is_closing or (held is None and (last or self._is_quiet(moment)))
             if not ready and not self._is_closing and seen is not None:
@@ -311,18 +326,18 @@ class PendingCounts:
             )
 
     def was_refused(self) -> None:
-        """Note that the plan was not carried out, because the counters are not what they were."""
+        """Note that the plan was refused because the counters have changed."""
         with self._lock:
             self._is_closing = self._may_be_closed
             self._counters = None
 
     def got_no_answer(self) -> None:
-        """Note that nobody knows whether the plan was carried out. A mark that was to go may be gone."""
+        """Note that the plan got no answer. A watermark that it removes may be removed."""
         with self._lock:
             self._may_be_closed = self._is_closing
 
     def has_written(self, plan: Plan, counters: Counters, moment: float) -> None:
-        """Note that the plan was carried out, and what the counters are now."""
+        """Note that the plan was carried out, with the counters afterwards."""
         with self._lock:
             self._counters = counters
             self._partitions = max(self._partitions, counters.partitions)
@@ -334,19 +349,19 @@ class PendingCounts:
                 self._confirmed = plan.set[self._writer].at
                 self._count_up_to(plan.set[self._writer].upto)
 
-    def _on_their_way(self) -> set[str]:
-        return self._flying | {id_ for id_, doubt in self._unknown.items() if doubt.is_deferred}
+    def _in_flight(self) -> set[str]:
+        return self._being_written | {id_ for id_, unknown in self._unknown.items() if unknown.is_deferred}
 
-    def _without_a_mark(self, partition: int, *, has_waited: bool) -> Way:
+    def _count_at_once(self, partition: int, *, has_waited: bool) -> Way:
         if self._opening is not None:
             return Counted(partition) if has_waited else Wait(self._opening)
-        if has_waited:  # whoever tried had no luck; the counters may be out of reach
+        if has_waited:  # opening failed; the counters may be out of reach
             return Counted(partition)
         self._opening = Future()
         return Counted(partition, opens=self._new_name())
 
-    def _let_go_of_an_old_mark(self, now: datetime) -> None:
-        if self._writer is not None and not self._is_fresh(now) and self._is_idle() and not self._is_closing:
+    def _give_up_old_writer(self) -> None:
+        if self._writer is not None and self._is_idle() and not self._is_closing:
             self._unused.add(self._writer)
             self._writer = None
 
@@ -354,7 +369,7 @@ class PendingCounts:
         return self._confirmed is not None and now - self._confirmed < USED_FOR
 
     def _is_idle(self) -> bool:
-        return not (self._flying or self._uncounted or self._unknown)
+        return not (self._being_written or self._uncounted or self._unknown)
 
     def _is_quiet(self, moment: float) -> bool:
         return self._writer is not None and self._is_idle() and moment - self._used >= QUIET_AFTER_SECONDS
@@ -363,7 +378,7 @@ class PendingCounts:
         return {id_: one for id_, one in self._unknown.items() if moment - one.since >= LANDED_AFTER_SECONDS}
 
     def _end(self, turn_id: str) -> None:
-        self._flying.discard(turn_id)
+        self._being_written.discard(turn_id)
         self._unknown.pop(turn_id, None)
 
     def _end_opening(self) -> None:
