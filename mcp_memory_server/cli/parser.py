@@ -17,9 +17,9 @@ Command = Callable[[argparse.Namespace, Settings], Awaitable[int]]
 DEFAULT_PORT = 8765
 
 _ATTACH = """\
-attach it to a client:
-  Claude Code      claude mcp add memory -- mcp-memory-server
-  Claude Desktop   "mcpServers": {"memory": {"command": "mcp-memory-server"}} in claude_desktop_config.json
+attach it to a client, for example:
+  mcp-memory-server attach claude-desktop
+  mcp-memory-server attach claude-code
 
 settings, from the environment:
   MCP_MEMORY_TABLE         where memory is kept: sqlite:///path/to/file (default: a file in your data folder)
@@ -71,6 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", type=_port, default=DEFAULT_PORT, help="the port to listen on (default: %(default)s)")
     serve.add_argument("--metrics", action="store_true", help="with --http: show metrics to Prometheus at /metrics")
 
+    _add_attach_commands(commands)
     doctor = _command(commands, "doctor", "doctor", "doctor", "check settings, engine and permissions; try a memory")
     _json(doctor)
     _add_memory_commands(commands)
@@ -105,6 +106,21 @@ def settings_from(parsed: argparse.Namespace) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ConfigurationError(f"--{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _add_attach_commands(commands: Any) -> None:
+    attach = _command(commands, "attach", "attach", "attach", "add the memory to a client, or list the clients")
+    attach.add_argument(
+        "client", nargs="?", help="claude-desktop, claude-code, cursor, vscode, codex, windsurf or zed (default: list)"
+    )
+    attach.add_argument("--print", action="store_true", help="only print what the client's file needs")
+    _json(attach)
+
+    detach = _command(commands, "detach", "attach", "detach", "remove the memory from a client; what it knows stays")
+    detach.add_argument("client", help="as `attach` lists it")
+    for parser in (attach, detach):
+        parser.add_argument("--name", default="memory", help="the name of the server there (default: %(default)s)")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would change in the client's file")
 
 
 def _add_memory_commands(commands: Any) -> None:
