@@ -56,7 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mcp-memory-server {__version__}")
-    parser.set_defaults(command=_lazily("serve", "serve"), http=False, tools="memory", metrics=False)
+    parser.set_defaults(command=_lazily("serve", "serve"), http=False, tools="memory", hooks=False, metrics=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     serve = _command(commands, "serve", "serve", "serve", "serve MCP clients over stdio, or over HTTP")
@@ -66,6 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
         default="memory",
         help="conversation adds turns and chats to memory",
     )
+    serve.add_argument("--hooks", action="store_true", help="also answer the hooks of a coding agent's plugin")
     serve.add_argument("--http", action="store_true", help="serve streamable HTTP instead of stdio")
     serve.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=_port, default=DEFAULT_PORT, help="the port to listen on (default: %(default)s)")
@@ -76,6 +77,10 @@ def build_parser() -> argparse.ArgumentParser:
     _json(doctor)
     _add_memory_commands(commands)
     _add_transfer_commands(commands)
+
+    hook = _command(commands, "hook", "hook", "hook", "answer a hook of a coding agent; its plugin calls this")
+    hook.add_argument("event", choices=["session-start", "session-end"])
+    hook.add_argument("--wait", action="store_true", help="finish session-end before returning, not in the background")
 
     redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table rejected")
     redrive.add_argument("--list", action="store_true", help="only show them")
