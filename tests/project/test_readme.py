@@ -104,7 +104,9 @@ async def test_a_client_that_starts_what_is_written_there_gets_five_tools(where:
     written = {
         "Claude Desktop": json.loads(blocks("json")[0])["mcpServers"]["memory"],
         "mcp.json": json.loads((ROOT / "mcp.json").read_text())["mcpServers"]["memory"],
-        "Claude Code": {"command": next(line for line in commands() if line.startswith("claude ")).partition(" -- ")[2]},
+        "Claude Code": {
+            "command": next(line for line in commands() if line.startswith("claude ")).partition(" -- ")[2]
+        },
     }[where]
     environment = on_the_path(tmp_path)
     del environment["MCP_MEMORY_TABLE"]  # as a person starts it: the home of the tests is a temporary folder
