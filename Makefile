@@ -1,21 +1,27 @@
 # A fresh machine needs Python 3.11 or newer and make, nothing else.
 
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+
 PYTHON3 ?= python3
 PYTHON  := .venv/bin/python
 PYTEST  := $(PYTHON) -m pytest
 READY   := .venv/.ready
+RUNNING := .venv/.running
 UV      := .engines/uv/bin/uv
 LOWEST  := .venv-lowest/bin/python
+LOCKED   = --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+INSTALL  = $(PYTHON) -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow test-lowest lint format docs docs-api wheel bench bench-conversations \
+.PHONY: help run test test-slow test-lowest lint format docs docs-api wheel bundle bench bench-conversations \
         bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes engines lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
 
-run: $(READY) ## Start the server on this machine; it prints how to attach a client
+run: $(RUNNING) ## Start the server on this machine; it prints how to attach a client
 	@.venv/bin/mcp-memory-server serve --http
 
 test: lint engines ## Lint, then every test except the slow ones
@@ -74,6 +80,9 @@ bench-recall: $(READY) ## Measure what recall finds, in the data beside the repo
 bench-sizes: $(READY) ## Measure recall with 10,000 and 100,000 memories, over stdio and in process
 	$(PYTHON) -m tests.bench.recall.sizes --write
 
+bundle: wheel engines ## Build the bundle for Claude Desktop into dist/
+	$(PYTHON) integrations/claude-desktop/pack.py dist .engines/plugin-tools
+
 engines: $(READY) ## Install the engines that tests run against into .engines
 	@# A missing engine skips its tests, or fails them where CI is set.
 	-@$(PYTHON) tests/engines/install.py .engines
@@ -82,17 +91,27 @@ $(UV):
 	$(PYTHON3) -m venv .engines/uv
 	.engines/uv/bin/pip install --quiet uv==0.13.8
 
-lock: $(UV) ## Rewrite requirements.lock (make lock UPGRADE=--upgrade takes newer releases)
-	$(UV) pip compile pyproject.toml --quiet $(UPGRADE) --all-extras --group test --universal --python-version 3.11 \
-		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links --output-file requirements.lock
+lock: $(UV) ## Rewrite the lock files (make lock UPGRADE=--upgrade takes newer releases)
+	$(UV) pip compile pyproject.toml --all-extras --group test $(LOCKED) --output-file requirements.lock
+	$(UV) pip compile pyproject.toml --group build --constraint requirements.lock $(LOCKED) --output-file requirements-run.lock
 
 clean: ## Remove everything that make created
 	rm -rf .venv .venv-lowest .engines dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): requirements.lock pyproject.toml
+.venv/bin/python:
 	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, %s is %s; try make PYTHON3=python3.12" % (sys.executable, sys.version.split()[0]))'
-	$(PYTHON3) -m venv .venv
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Creating a virtual environment in .venv" >&2
+	@$(PYTHON3) -m venv .venv
+
+$(RUNNING): requirements-run.lock pyproject.toml | .venv/bin/python
+	@echo "Installing what the server needs (once, about 60 MB to download)" >&2
+	@$(INSTALL) --require-hashes --requirement requirements-run.lock | sed -un 's/^Collecting \([^ ]*\).*/  \1/p' >&2
+	@$(INSTALL) --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
+
+$(READY): requirements.lock pyproject.toml | .venv/bin/python
+	@echo "Installing what the tests need (once, about 400 MB to download)" >&2
+	@$(INSTALL) --require-hashes --requirement requirements.lock | sed -un 's/^Collecting \([^ ]*\).*/  \1/p' >&2
+	@$(INSTALL) --quiet --no-deps --no-build-isolation --editable .
+	@touch $@ $(RUNNING)

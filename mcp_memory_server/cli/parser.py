@@ -17,9 +17,9 @@ Command = Callable[[argparse.Namespace, Settings], Awaitable[int]]
 DEFAULT_PORT = 8765
 
 _ATTACH = """\
-attach it to a client:
-  Claude Code      claude mcp add memory -- mcp-memory-server
-  Claude Desktop   "mcpServers": {"memory": {"command": "mcp-memory-server"}} in claude_desktop_config.json
+attach it to a client, for example:
+  mcp-memory-server attach claude-desktop
+  mcp-memory-server attach claude-code
 
 settings, from the environment:
   MCP_MEMORY_TABLE         where memory is kept: sqlite:///path/to/file (default: a file in your data folder)
@@ -56,7 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mcp-memory-server {__version__}")
-    parser.set_defaults(command=_lazily("serve", "serve"), http=False, tools="memory", metrics=False)
+    parser.set_defaults(command=_lazily("serve", "serve"), http=False, tools="memory", hooks=False, metrics=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     serve = _command(commands, "serve", "serve", "serve", "serve MCP clients over stdio, or over HTTP")
@@ -66,15 +66,21 @@ def build_parser() -> argparse.ArgumentParser:
         default="memory",
         help="conversation adds turns and chats to memory",
     )
+    serve.add_argument("--hooks", action="store_true", help="also answer the hooks of a coding agent's plugin")
     serve.add_argument("--http", action="store_true", help="serve streamable HTTP instead of stdio")
     serve.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=_port, default=DEFAULT_PORT, help="the port to listen on (default: %(default)s)")
     serve.add_argument("--metrics", action="store_true", help="with --http: show metrics to Prometheus at /metrics")
 
+    _add_attach_commands(commands)
     doctor = _command(commands, "doctor", "doctor", "doctor", "check settings, engine and permissions; try a memory")
     _json(doctor)
     _add_memory_commands(commands)
     _add_transfer_commands(commands)
+
+    hook = _command(commands, "hook", "hook", "hook", "answer a hook of a coding agent; its plugin calls this")
+    hook.add_argument("event", choices=["session-start", "session-end"])
+    hook.add_argument("--wait", action="store_true", help="finish session-end before returning, not in the background")
 
     redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table rejected")
     redrive.add_argument("--list", action="store_true", help="only show them")
@@ -105,6 +111,21 @@ def settings_from(parsed: argparse.Namespace) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ConfigurationError(f"--{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _add_attach_commands(commands: Any) -> None:
+    attach = _command(commands, "attach", "attach", "attach", "add the memory to a client, or list the clients")
+    attach.add_argument(
+        "client", nargs="?", help="claude-desktop, claude-code, cursor, vscode, codex, windsurf or zed (default: list)"
+    )
+    attach.add_argument("--print", action="store_true", help="only print what the client's file needs")
+    _json(attach)
+
+    detach = _command(commands, "detach", "attach", "detach", "remove the memory from a client; what it knows stays")
+    detach.add_argument("client", help="as `attach` lists it")
+    for parser in (attach, detach):
+        parser.add_argument("--name", default="memory", help="the name of the server there (default: %(default)s)")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would change in the client's file")
 
 
 def _add_memory_commands(commands: Any) -> None:

@@ -24,7 +24,10 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
     page = _metrics_page(parsed)
     metrics = metrics_of_this_process() if page is None else page.metrics
     async with open_memory(settings, metrics=metrics, finalize_sessions=True) as memory:
-        server = build_server(memory, always(settings.scope()), with_conversations=parsed.tools == CONVERSATION)
+        with_conversations = parsed.tools == CONVERSATION
+        server = build_server(
+            memory, always(settings.scope()), with_conversations=with_conversations, with_hooks=parsed.hooks
+        )
         if parsed.http:
             app = http_app(server, parsed.host, metrics_page=page and page.render)
             with listen(parsed.host, parsed.port) as listener:
@@ -35,7 +38,7 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
             # The thread that waits for the next line cannot be interrupted. Acknowledged writes are durable.
             signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
             await serve_stdio(server)
-            if parsed.tools == CONVERSATION:
+            if with_conversations or parsed.hooks:
                 await memory.conversations.end_all()  # the client has disconnected
     return 0
 

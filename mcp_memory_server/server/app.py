@@ -39,20 +39,24 @@ PUBLIC_FOR_A_DAY = CacheHint(ttl_ms=86_400_000, scope="public")
 _Context = ServerRequestContext[Any]
 
 
-def build_server(memory: Memory, identify: Identify, *, with_conversations: bool = False) -> Server[Any]:
+def build_server(
+    memory: Memory, identify: Identify, *, with_conversations: bool = False, with_hooks: bool = False
+) -> Server[Any]:
     """Return a server over one memory. ``identify`` returns the scope of the current request.
 
-    ``with_conversations`` adds the tools by which an orchestrator keeps its conversations here.
+    ``with_conversations`` adds the tools by which an orchestrator keeps its conversations here; ``with_hooks`` those
+    that the hooks of a coding agent call, which are not listed.
     """
-    tools = _offered(with_conversations=with_conversations)
-    listed = types.ListToolsResult(tools=[definition_of(tool) for tool in tools.values()])
+    offered = _offered(with_conversations=with_conversations)
+    listed = types.ListToolsResult(tools=[definition_of(tool) for tool in offered.values()])
+    tools = offered | (_for_hooks() if with_hooks else {})
 
     async def list_tools(_context: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return listed
 
     async def call(_context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in tools:
-            known = ", ".join(tools)
+            known = ", ".join(offered)
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; the tools are {known}")
         return await call_tool(tools[params.name], memory, identify, params.arguments or {})
 
@@ -110,3 +114,9 @@ def _offered(*, with_conversations: bool) -> dict[str, MemoryTool]:
 
         tools += CONVERSATION_TOOLS
     return {tool.name: tool for tool in tools}
+
+
+def _for_hooks() -> dict[str, MemoryTool]:
+    from mcp_memory_server.server.hook_tools import hook_tools
+
+    return {tool.name: tool for tool in hook_tools()}

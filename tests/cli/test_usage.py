@@ -9,13 +9,13 @@ from mcp_memory_server import Settings, __version__
 from tests.cli.commands import Run
 
 COMMANDS = (
-    *("serve", "doctor", "facts", "preferences", "recall", "remember", "end", "forget"),
-    *("export", "import", "forget-user", "redrive", "fold", "tables"),
+    *("serve", "attach", "detach", "doctor", "facts", "preferences", "recall", "remember", "end", "forget"),
+    *("export", "import", "forget-user", "hook", "redrive", "fold", "tables"),
 )
 
 WRONG: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "a command with a slip": (["fact"], ("'fact'", "did you mean 'facts'?")),
-    "an unknown command": (["zebra"], ("'zebra'", "choose from serve, doctor")),
+    "an unknown command": (["zebra"], ("'zebra'", "choose from serve, attach")),
     "an unknown action": (["tables", "crate"], ("'crate'", "did you mean 'create'?")),
     "no action": (["tables"], ("ACTION",)),
     "an unknown option": (["facts", "--tabel", "x"], ("--tabel",)),
@@ -94,7 +94,7 @@ def test_help_shows_every_command_and_how_to_attach_a_client(run: Run) -> None:
 
     assert (helped.code, helped.err) == (0, "")
     assert re.findall(r"^    ([a-z-]+)", helped.out, re.MULTILINE) == list(COMMANDS)
-    assert "claude mcp add memory -- mcp-memory-server" in helped.out
+    assert "mcp-memory-server attach claude-desktop" in helped.out
     assert "MCP_MEMORY_TABLE" in helped.out
 
 

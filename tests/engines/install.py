@@ -19,8 +19,11 @@ DYNAMODB_LOCAL_SHA512 = (
     "e4ec95bb81d253368f56f48e0db667922aea2696ea6662177a3a2e7d6f282036"
     "8c77b13b994a60b3db219489b16f184ef06a6ac4383f81ac7d5b232b7dbf971f"
 )
-INSPECTOR_LOCK = Path(__file__).parent / "inspector"
-"""A package.json and its lock: every dependency of the MCP inspector is pinned by hash."""
+LOCKS = {
+    "inspector": Path(__file__).parent / "inspector",
+    "plugin-tools": Path(__file__).parent / "plugin_tools",
+}
+"""A package.json with its lock for each engine of several packages: every dependency is pinned by hash."""
 
 
 class EngineMissingError(Exception):
@@ -30,7 +33,7 @@ class EngineMissingError(Exception):
 def install(engines: Path) -> None:
     """Bring every engine into the folder."""
     engines.mkdir(parents=True, exist_ok=True)
-    for name, put_into in (("dynamodb-local", _put_dynamodb_local), ("inspector", _put_inspector)):
+    for name in ("dynamodb-local", *LOCKS):
         wanted = _fingerprint(name)
         done = engines / name / ".installed"
         if done.is_file() and done.read_text() == wanted:
@@ -40,7 +43,7 @@ def install(engines: Path) -> None:
         with tempfile.TemporaryDirectory(dir=engines) as scratch:
             fresh = Path(scratch) / name
             fresh.mkdir()
-            put_into(fresh)
+            _put_locked(LOCKS[name], fresh) if name in LOCKS else _put_dynamodb_local(fresh)
             (fresh / ".installed").write_text(wanted)
             shutil.rmtree(engines / name, ignore_errors=True)
             fresh.rename(engines / name)
@@ -48,8 +51,8 @@ def install(engines: Path) -> None:
 
 
 def _fingerprint(name: str) -> str:
-    if name == "inspector":
-        return hashlib.sha256((INSPECTOR_LOCK / "package-lock.json").read_bytes()).hexdigest()
+    if name in LOCKS:
+        return hashlib.sha256((LOCKS[name] / "package-lock.json").read_bytes()).hexdigest()
     return DYNAMODB_LOCAL_SHA512
 
 
@@ -64,9 +67,9 @@ def _put_dynamodb_local(folder: Path) -> None:
     archive.unlink()
 
 
-def _put_inspector(folder: Path) -> None:
+def _put_locked(lock: Path, folder: Path) -> None:
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(INSPECTOR_LOCK / name, folder)
+        shutil.copy(lock / name, folder)
     # Not "ci": it insists on the native packages of every other platform, which a mirror need not have.
     _npm("install", "--no-audit", "--no-fund", "--ignore-scripts", folder=folder)
 

@@ -22,7 +22,7 @@ README = (ROOT / "README.md").read_text()
 RUN_BY_A_TEST_OF_THEIR_OWN = {
     "make run",
     "make test",
-    "claude mcp add memory -- mcp-memory-server",
+    "claude mcp add --scope user memory -- mcp-memory-server",
     "mcp-memory-server serve --http",
     "mcp-memory-server serve --http --tools conversation --metrics",
 }
@@ -104,7 +104,9 @@ async def test_a_client_that_starts_what_is_written_there_gets_five_tools(where:
     written = {
         "Claude Desktop": json.loads(blocks("json")[0])["mcpServers"]["memory"],
         "mcp.json": json.loads((ROOT / "mcp.json").read_text())["mcpServers"]["memory"],
-        "Claude Code": {"command": next(line for line in commands() if "claude" in line).partition(" -- ")[2]},
+        "Claude Code": {
+            "command": next(line for line in commands() if line.startswith("claude ")).partition(" -- ")[2]
+        },
     }[where]
     environment = on_the_path(tmp_path)
     del environment["MCP_MEMORY_TABLE"]  # as a person starts it: the home of the tests is a temporary folder

@@ -1,0 +1,1 @@
+"""Add this server to the configuration of MCP clients, and remove it."""
