@@ -1,6 +1,6 @@
 """Memory, circuit breakers and one shared state for an agent, a Swarm or a Graph of Strands.
 
-agent = Agent(plugins=[MemoryPlugin(user="ana")])
+agent = Agent(plugins=[MemoryPlugin(user_id="ana")])
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from agent_plugins.state.state_coordinator import StateCoordinator
 from agent_plugins.strands.agent_events import AgentEvents
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.guarded_calls import GuardedCalls
-from agent_plugins.strands.identity import Identity, SessionResolver
+from agent_plugins.strands.identity import Identity, SessionResolver, named
 from agent_plugins.strands.memory_tools import strands_tool
 from agent_plugins.strands.orchestration_events import OrchestrationEvents
 
@@ -43,8 +43,8 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
 
     def __init__(
         self,
-        user: str | None = None,
-        session: str | None = None,
+        user_id: str | None = None,
+        session_id: str | None = None,
         *,
         memory: Source = None,
         max_tokens: int = MAX_TOKENS,
@@ -53,12 +53,13 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         task_seconds: float | None = None,
         guard_rules: GuardRules | None = None,
         offer_tools: bool = True,
+        **old_names: str | None,
     ) -> None:
         """Make a plugin.
 
         Args:
-            user: The default user, for calls that name none.
-            session: The default session; without one, each user has one for as long as the plugin lives.
+            user_id: The default user, for calls that name none.
+            session_id: The default session; without one, each user has one for as long as the plugin lives.
             memory: An open memory, or settings; by default those of the environment. It is opened when first used.
             max_tokens: The budget of the prompt block.
             tools: Timeouts, fallbacks, alternatives and breaker rules of tools.
@@ -66,15 +67,16 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             task_seconds: The time budget of a turn; after it the prompt asks the model to finish.
             guard_rules: When repeated calls and hand-offs count as a loop.
             offer_tools: Whether the model gets the five memory tools.
+            old_names: ``user`` and ``session``, the former names of the first two.
         """
         super().__init__()
         self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
-        self._resolver = SessionResolver(Identity(user, session), self._sessions)
+        self._resolver = SessionResolver(Identity(*named(user_id, session_id, old_names)), self._sessions)
         self._agents = AttachedAgents()
         self._events = AgentEvents(self._resolver, self._agents, task_seconds)
-        self._orchestrations = OrchestrationEvents(self._resolver, self._agents, self.attach, task_seconds)
+        self._orchestrations = OrchestrationEvents(self._resolver, self.attach, task_seconds)
         self._calls = GuardedCalls(self.registry, tool_seconds, self._resolver.of)
         self._memory_tools: list[AgentTool] = (
             [strands_tool(each, self._resolver) for each in AGENT_TOOLS] if offer_tools else []
