@@ -3,7 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -153,7 +153,8 @@ class AgentSessions:
         """Try once more to save changes, and close the memory, also for other plugins with the same settings."""
         with self._lock:
             sessions = list(self._sessions.values())
-        closing = [BACKGROUND.submit(session.coordinator.close()) for session in sessions]
+        closing: list[Future[None]] = [BACKGROUND.submit(session.coordinator.close()) for session in sessions]
+        closing.append(BACKGROUND.submit(self.memory.turns.flush_all()))
         wait(closing, CLOSE_SECONDS)
         self.memory.shared.close()
 

@@ -1,7 +1,5 @@
 """Running invocations of Strands agents, Swarms and Graphs."""
 
-import asyncio
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -21,17 +19,16 @@ class RunningHere(Running):
 
     session: AgentSession | None
     id: str = field(default_factory=lambda: uuid4().hex)
-    saves: list[Future[bool]] = field(default_factory=list[Future[bool]])
 
     def save(self, turn: NewTurn, operation_id: str) -> None:
-        """Begin to save a turn, after those that were begun before. The model does not wait for it."""
+        """Queue a turn, after those that were queued before. The model does not wait for it to be saved."""
         if self.session is not None:
-            self.saves.append(self.session.memory.turns.begin_append(self.session.scope, turn, operation_id))
+            self.session.memory.turns.add(self.session.scope, turn, operation_id)
 
     async def wait_until_saved(self) -> None:
-        """Wait until each turn was saved or failed to be. Cancelling this does not stop the saves."""
-        for saving in self.saves:
-            await asyncio.shield(asyncio.wrap_future(saving))
+        """Wait until each turn was saved or failed to be. Cancelling this does not stop that."""
+        if self.session is not None:
+            await self.session.memory.turns.flush(self.session.scope)
 
 
 @dataclass(eq=False, kw_only=True)
