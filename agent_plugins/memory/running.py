@@ -28,6 +28,8 @@ class Running:
     """Whether its words are part of the conversation with the user. Those of an agent called as a tool are not."""
     members: AbstractSet[object] = frozenset()
     """The agents of a team, which answer the user together."""
+    prepared: AbstractSet[object] = frozenset()
+    """Agents inside of this one whose messages it sets before it asks them."""
     is_over: bool = False
 
     @property

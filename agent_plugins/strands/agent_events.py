@@ -52,7 +52,8 @@ class AgentEvents:
         """
         run_tools_in_daemon_threads()
         attached, now = self._agents.of(context.agent), self._running(context)
-        attached.enter(cast("Agent", context.agent), now.scope)
+        agent = cast("Agent", context.agent)
+        attached.enter(agent, now.scope, keep_messages=now.outer is not None and agent in now.outer.prepared)
         try:
             await self._begin(now, context)
             async for event in now.steps(next_fn(context)):

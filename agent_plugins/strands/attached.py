@@ -36,8 +36,10 @@ class Attached:
         self._was_used = False
         self._running = 0
 
-    def enter(self, agent: Agent, scope: Scope | None) -> bool:
+    def enter(self, agent: Agent, scope: Scope | None, *, keep_messages: bool = False) -> bool:
         """Begin an invocation, and return whether the agent was reset for it. None stands for a nameless user.
+
+        Messages that the caller has just set for this invocation are kept.
 
         Raises:
             ConcurrencyException: The agent is used in another conversation.
@@ -49,7 +51,9 @@ class Attached:
             if is_new and is_interrupted(agent):
                 raise ConcurrencyException(WAITS)
             if is_new:
+                messages = agent.messages
                 agent.load_snapshot(self._initial)
+                agent.messages = messages if keep_messages else agent.messages
             self._was_used, self._used_by, self._running = True, scope, self._running + 1
             return is_new
 

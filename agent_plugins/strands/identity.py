@@ -7,6 +7,7 @@ from uuid import uuid4, uuid5
 
 from agent_plugins.memory.agent_memory import PromptSection
 from agent_plugins.memory.agent_sessions import AgentSession, AgentSessions
+from agent_plugins.memory.arguments import named
 from agent_plugins.memory.prompt_block import render_prompt_block
 from agent_plugins.memory.running import current
 from agent_plugins.strands.running import running
@@ -41,33 +42,6 @@ def for_user(user_id: str | None = None, session_id: str | None = None, **old_na
     if user_id is None:
         raise InvalidRequestError("for_user(…) needs a user_id, for example for_user('ana', 'chat-7')")
     return {INVOCATION_KEY: {"user_id": user_id, "session_id": session_id}}
-
-
-def named(
-    user_id: str | None, session_id: str | None, old_names: Mapping[str, str | None]
-) -> tuple[str | None, str | None]:
-    """Return the checked names of a user and a session. ``user`` and ``session`` are their old names.
-
-    Raises:
-        InvalidRequestError: A name is not a text, or cannot be one, or has two values, or an argument is unknown.
-    """
-    unknown = [name for name in old_names if name not in ("user", "session")]
-    if unknown:
-        raise InvalidRequestError(f"there is no argument {unknown[0]!r}; the names are user_id and session_id")
-    user_id = _one("user_id", user_id, "user", old_names.get("user"))
-    session_id = _one("session_id", session_id, "session", old_names.get("session"))
-    if user_id is not None or session_id is not None:
-        Scope("-" if user_id is None else user_id, session_id)  # raises where the developer sees it
-    return user_id, session_id
-
-
-def _one(name: str, value: Any, old_name: str, old_value: Any) -> str | None:
-    if value is not None and old_value is not None:
-        raise InvalidRequestError(f"{old_name} is the old name of {name}: pass one of them")
-    found = old_value if value is None else value
-    if found is not None and not isinstance(found, str):
-        raise InvalidRequestError(f"{name} must be a text such as 'ana', got {found!r} ({type(found).__name__})")
-    return found
 
 
 class Identity:
@@ -108,7 +82,7 @@ class Identity:
 
 def _named_in(invocation_state: Mapping[str, Any]) -> tuple[str | None, str | None]:
     found = invocation_state.get(INVOCATION_KEY) or {}
-    if not isinstance(found, Mapping):
+    if not isinstance(found, Mapping):  # for example a user id alone
         raise InvalidRequestError(f"invocation_state[{INVOCATION_KEY!r}] must be made with for_user(…), got {found!r}")
     old_names = {name: found[name] for name in ("user", "session") if name in found}
     return named(found.get("user_id"), found.get("session_id"), old_names)

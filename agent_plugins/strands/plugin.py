@@ -17,13 +17,14 @@ from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules
 from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSessions
+from agent_plugins.memory.arguments import check_type, named, tool_registry
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from agent_plugins.state.state_coordinator import StateCoordinator
 from agent_plugins.strands.agent_events import AgentEvents
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.guarded_calls import GuardedCalls
-from agent_plugins.strands.identity import Identity, SessionResolver, named
+from agent_plugins.strands.identity import Identity, SessionResolver
 from agent_plugins.strands.memory_tools import strands_tool
 from agent_plugins.strands.orchestration_events import OrchestrationEvents
 
@@ -70,7 +71,9 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             old_names: ``user`` and ``session``, the former names of the first two.
         """
         super().__init__()
-        self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        for name, seconds in (("tool_seconds", tool_seconds), ("task_seconds", task_seconds)):
+            check_type(name, seconds, (int, float, type(None)), "a number of seconds or None")
+        self.registry = tool_registry(tools)
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
         self._resolver = SessionResolver(Identity(*named(user_id, session_id, old_names)), self._sessions)

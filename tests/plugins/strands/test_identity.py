@@ -218,6 +218,26 @@ def test_a_user_of_a_wrong_type_is_refused_at_once(wrong: Any) -> None:
             make(wrong)
 
 
+@pytest.mark.parametrize(
+    ("argument", "wrong", "right"),
+    [
+        ("memory", "sqlite:///memory.db", r"Settings\(table="),
+        ("max_tokens", "800", "a number such as 800"),
+        ("tools", [print], r"Tool\('search', timeout=5\)"),
+        ("tools", "search", r"Tool\('search', timeout=5\)"),
+        ("tool_seconds", "60", "a number of seconds or None"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_refused_at_once_with_what_is_right(
+    shared: SharedMemory, argument: str, wrong: Any, right: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=right) as refused:
+        MemoryPlugin("ana", **{"memory": shared, argument: wrong})
+
+    assert str(refused.value).count("\n") == 0
+    assert str(refused.value).startswith(argument)
+
+
 def test_the_old_names_of_user_and_session_still_work(shared: SharedMemory) -> None:
     assert for_user(user="ana", session="a") == for_user("ana", "a") == for_user(user_id="ana", session_id="a")
     plugin = MemoryPlugin(user="ana", session="a", memory=shared)
