@@ -18,7 +18,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         memory = Settings(table=f"sqlite://{folder}/memory.db")  # without it: a file in your data folder
 
-        with MemoryPlugin(user="ana", session="monday", memory=memory) as plugin:
+        with MemoryPlugin(user_id="ana", session_id="monday", memory=memory) as plugin:
             monday = Agent(
                 model=ScriptedModel(  # a real one: BedrockModel()
                     "A good evening for a book. What do you like?",
@@ -34,7 +34,7 @@ def main() -> None:
             print("agent: ", monday("I like short novels, but no horror, please."), end="")
             print("        kept in its history:", len(monday.messages), "messages, none of them about the memory\n")
 
-        with MemoryPlugin(user="ana", session="tuesday", memory=memory) as plugin:
+        with MemoryPlugin(user_id="ana", session_id="tuesday", memory=memory) as plugin:
             model = ScriptedModel(recommend)
             tuesday = Agent(model=model, plugins=[plugin], callback_handler=None)
             print("ana:    What shall I read next?")

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from agent_squad.storage import ChatStorage
-from agent_squad.types import ConversationMessage
+from agent_squad.types import ConversationMessage, TimestampedMessage
 
 from agent_plugins.agent_squad.histories import ASSISTANT, text_only, well_formed
 from agent_plugins.agent_squad.messages import ChatMessage, from_squad_message, from_turn, to_turn
+from agent_plugins.agent_squad.running import running
 from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from mcp_memory_server import Memory, MemoryServerError, Scope, Turn, View
@@ -43,7 +44,8 @@ class MemoryChatStorage(ChatStorage):
     ) -> bool:
         """Append a message; return whether it is saved. One without content needs no saving."""
         try:
-            scope, turn = Scope(user_id, session_id), to_turn(from_squad_message(new_message), agent_id)
+            said, asked_by = from_squad_message(new_message), _asked_by(new_message, agent_id)
+            scope, turn = Scope(user_id, session_id), to_turn(said, agent_id, asked_by=asked_by)
         except MemoryServerError as error:
             logger.warning("a message cannot be saved: %s", error)
             return False
@@ -84,6 +86,17 @@ class MemoryChatStorage(ChatStorage):
         except MemoryServerError as error:
             logger.warning("an agent works without its history: %s", error)
             return []
+
+
+def _asked_by(message: ConversationMessage, agent_id: str) -> str | None:
+    """Return who asked a member of a team; None if the user did.
+
+    A supervisor saves what it asks its team, and what the team answers, with the time; a squad saves without.
+    """
+    if not isinstance(message, TimestampedMessage):
+        return None
+    now = running()
+    return "supervisor" if now is None or now.agent == agent_id else now.agent
 
 
 async def _newest(memory: Memory, scope: Scope, most: int, agent: str | None) -> list[Turn]:

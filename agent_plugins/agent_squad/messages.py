@@ -15,6 +15,8 @@ LARGEST_DETAIL_BYTES = 60 * 1024
 """Larger blocks are stored as the content of the turn, which may be much larger."""
 _BYTES = "__bytes__"
 _NO_TEXT = "[no text]"
+_ASKED = "asked_of"
+"""In the page context of a turn: the agent that another agent asked this."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,16 @@ def from_squad_message(message: ConversationMessage) -> ChatMessage:
     return ChatMessage(role, ({"text": content},) if isinstance(content, str) else tuple(content))
 
 
-def to_turn(said: ChatMessage, agent: str) -> NewTurn | None:
-    """Return the turn, None for a message without any content."""
+def to_turn(said: ChatMessage, agent: str, *, asked_by: str | None = None) -> NewTurn | None:
+    """Return the turn, None for a message without any content.
+
+    What another agent asked (``asked_by``) is a turn of that agent. It has the role of the user only in the history of
+    the agent that was asked.
+    """
     if not said.blocks:
         return None
+    if asked_by is not None and said.role != ParticipantRole.ASSISTANT.value:
+        return _asked(said, agent, asked_by)
     blocks = [_plain(block) for block in said.blocks]
     text = ChatMessage(said.role, tuple(blocks)).text()
     if blocks == [{"text": text}] and text:
@@ -58,9 +66,19 @@ def to_turn(said: ChatMessage, agent: str) -> NewTurn | None:
     return NewTurn(_role(said), content, agent=agent, speaker=_speaker(said, agent), page_context=context)
 
 
+def _asked(said: ChatMessage, agent: str, asked_by: str) -> NewTurn:
+    return NewTurn(Role.ASSISTANT, said.text() or _NO_TEXT, agent=agent, speaker=asked_by, page_context={_ASKED: agent})
+
+
+def was_asked(turn: Turn) -> bool:
+    """Return whether the turn is what one agent asked another."""
+    return _ASKED in (turn.page_context or {})
+
+
 def from_turn(turn: Turn) -> ChatMessage:
     """Return the message that was saved as this turn."""
-    role = ParticipantRole.ASSISTANT if turn.role is Role.ASSISTANT else ParticipantRole.USER
+    is_said_by_agent = turn.role is Role.ASSISTANT and not was_asked(turn)
+    role = ParticipantRole.ASSISTANT if is_said_by_agent else ParticipantRole.USER
     kept = (turn.page_context or {}).get("blocks")
     if kept is None:
         return ChatMessage(role.value, ({"text": turn.content},))

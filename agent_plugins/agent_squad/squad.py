@@ -3,22 +3,40 @@
 squad = MemorySquad(classifier=…)   # where AgentSquad(classifier=…) was
 """
 
-from typing import Any
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, cast
 
-from agent_squad.agents import Agent, AgentResponse
+from agent_squad.agents import Agent, AgentResponse, SupervisorAgent
 from agent_squad.classifiers import ClassifierResult
 from agent_squad.orchestrator import AgentSquad
 from agent_squad.storage import ChatStorage
+from agent_squad.types import ConversationMessage, ParticipantRole
 
 from agent_plugins.agent_squad.agents import MemoryAgent
 from agent_plugins.agent_squad.chat_storage import MemoryChatStorage
+from agent_plugins.agent_squad.parts import agents_in, tools_of
+from agent_plugins.agent_squad.tools import GuardedTools
+from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
 from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules
 from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSession, AgentSessions
+from agent_plugins.memory.arguments import tool_registry
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import Scope
+
+
+@dataclass
+class _Request:
+    """A request to the squad."""
+
+    is_question_saved: bool = False
+
+
+_request: ContextVar[_Request | None] = ContextVar("agent_squad_request", default=None)
 
 
 class MemorySquad(AgentSquad):
@@ -35,11 +53,25 @@ class MemorySquad(AgentSquad):
         max_tokens: int = MAX_TOKENS,
         task_seconds: float | None = None,
         guard_rules: GuardRules | None = None,
+        tools: ToolRegistry | Sequence[Tool] = (),
         storage: ChatStorage | None = None,
         default_agent: Agent | None = None,
         **more: Any,
     ) -> None:
-        """Create a squad. All other arguments are those of AgentSquad."""
+        """Create a squad.
+
+        Args:
+            args: The arguments of AgentSquad, as all that are not named here.
+            memory: An open memory, or settings; by default those of the environment. It is opened when first used.
+            max_tokens: The budget of the prompt block.
+            task_seconds: The time budget of a turn; after it the prompt asks the model to finish.
+            guard_rules: When repeated calls and hand-offs count as a loop.
+            tools: Timeouts, fallbacks, alternatives and breaker rules of tools, for all agents with `GuardedTools`.
+            storage: Where chats are stored; by default in the memory.
+            default_agent: The agent that answers when none is chosen.
+            more: The arguments of AgentSquad.
+        """
+        self.registry = tool_registry(tools)
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
         self._task_seconds = task_seconds
@@ -48,16 +80,28 @@ class MemorySquad(AgentSquad):
             self.set_default_agent(default_agent)
 
     def add_agent(self, agent: Agent) -> None:
-        """Add an agent, with a memory."""
-        super().add_agent(self.remembering(agent))
+        """Add an agent, with a memory; with a supervisor, its team gets one too."""
+        super().add_agent(self._adopted(agent))
 
     def set_default_agent(self, agent: Agent) -> None:
         """Set the agent that answers when none is chosen."""
-        super().set_default_agent(self.remembering(agent))
+        super().set_default_agent(self._adopted(agent))
 
     def remembering(self, agent: Agent) -> Agent:
         """Return the agent with a memory, for members of a team, which are not added to the squad itself."""
+        self._share_circuits(agent)
         return agent if isinstance(agent, MemoryAgent) else MemoryAgent(agent, self._sessions)
+
+    def _adopted(self, agent: Agent) -> Agent:
+        if isinstance(agent, SupervisorAgent):
+            agent.team[:] = [self.remembering(member) for member in agent.team]
+        self._share_circuits(agent)
+        return agent if isinstance(agent, MemoryAgent) else MemoryAgent(agent, self._sessions, self._save_question)
+
+    def _share_circuits(self, agent: Agent) -> None:
+        for each in agents_in(agent):
+            if isinstance(tools := tools_of(each), GuardedTools):
+                tools.join(self.registry)
 
     def coordinator(self, user_id: str, session_id: str) -> StateCoordinator:
         """Return the shared state of a session."""
@@ -66,6 +110,10 @@ class MemorySquad(AgentSquad):
     def locks(self, user_id: str, session_id: str) -> AgentLocks:
         """Return the locks of a session, for tools that must not run at the same time."""
         return self._session(user_id, session_id).locks
+
+    def status(self) -> dict[str, Any]:
+        """Return the status of the tools, the running calls, and the findings of the guards."""
+        return {**self.registry.status(), "guards": self._sessions.counts()}
 
     def close(self) -> None:
         """Close the memory, also for other plugins with the same settings. By default that happens at exit."""
@@ -92,12 +140,31 @@ class MemorySquad(AgentSquad):
         stream_response: bool | None = False,  # noqa: FBT001, FBT002 - as Agent Squad has it
     ) -> AgentResponse:
         """Let the agent answer, and count the turn, also when the agent fails."""
+        token = _request.set(_Request())
         try:
             return await super().agent_process_request(
                 user_input, user_id, session_id, classifier_result, additional_params, stream_response
             )
         finally:
+            _request.reset(token)
             await self._session(user_id, session_id).turn_ended()
+
+    async def save_message(self, message: ConversationMessage, user_id: str, session_id: str, agent: Agent) -> Any:
+        """Save a message, unless it is the question, which was saved before it was answered."""
+        request = _request.get()
+        if request is not None and request.is_question_saved and message.role == ParticipantRole.USER.value:
+            return None
+        return await super().save_message(message, user_id, session_id, agent)
+
+    async def _save_question(self, words: str, user_id: str, session_id: str, agent: Agent) -> None:
+        request = _request.get()
+        if request is None or not isinstance(self.storage, MemoryChatStorage):
+            return  # other storages expect a question and its answer together
+        message = ConversationMessage(
+            role=cast("ParticipantRole", ParticipantRole.USER.value), content=[{"text": words}]
+        )
+        await super().save_message(message, user_id, session_id, agent)
+        request.is_question_saved = True
 
     def _session(self, user_id: str, session_id: str) -> AgentSession:
         return self._sessions.of(Scope(user_id, session_id))

@@ -11,12 +11,14 @@ import inspect
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from agent_squad.utils import AgentTool, AgentToolCallbacks, AgentTools
+from agent_squad.utils import AgentTool, AgentToolCallbacks, AgentTools, ToolResult
 
-from agent_plugins.agent_squad.current_agent import CurrentAgent, current
+from agent_plugins.agent_squad.mcp_tools import FAILED, is_mcp_provider, mcp_tools
+from agent_plugins.agent_squad.running import RunningSquadAgent, running
 from agent_plugins.breakers.daemon_threads import DaemonThreads
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
@@ -25,8 +27,6 @@ from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from mcp_memory_server import MemoryTool, ToolStatus
 
 TOOL_SECONDS = 60.0
-_FAILED_ON_MCP = "Tool error:"
-"""How the answer of a failed tool begins in the MCP tool provider of Agent Squad."""
 
 _threads = DaemonThreads()
 
@@ -45,17 +45,48 @@ class GuardedTools(AgentTools):
         registry: ToolRegistry | None = None,
         tool_seconds: float | None = TOOL_SECONDS,
     ) -> None:
-        """Wrap tools, or those of a provider; ``registry`` has their timeouts, fallbacks and alternatives."""
+        """Wrap tools, or those of a provider.
+
+        ``registry`` has their timeouts, fallbacks and alternatives; by default it is that of the squad.
+        """
         provider = tools if isinstance(tools, AgentTools) else AgentTools(list(tools))
-        super().__init__(provider.tools, callbacks or provider.callbacks)
-        self.registry = registry or ToolRegistry()
+        super().__init__(
+            mcp_tools(provider) if is_mcp_provider(provider) else provider.tools, callbacks or provider.callbacks
+        )
+        self._provider = provider
+        self._registry = registry
+        self._own_registry = ToolRegistry()
         self._tool_seconds = tool_seconds
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """The circuits of the tools: those that were given, else those of the squad, else its own."""
+        return self._registry or self._own_registry
+
+    def to_claude_format(self) -> list[dict[str, Any]]:
+        """Return the tools for Anthropic's API, with the schemas that a provider has from its servers."""
+        return self._provider.to_claude_format()
+
+    def to_bedrock_format(self) -> list[dict[str, Any]]:
+        """Return the tools for Bedrock's API, with the schemas that a provider has from its servers."""
+        return self._provider.to_bedrock_format()
+
+    def to_openai_format(self) -> list[dict[str, Any]]:
+        """Return the tools for OpenAI's API, with the schemas that a provider has from its servers."""
+        provider: Any = self._provider
+        if is_mcp_provider(provider):
+            return provider.to_openai_format()
+        return [tool.to_openai_format() for tool in self.tools]
+
+    def join(self, registry: ToolRegistry) -> None:
+        """Share the circuits of a squad, unless others were given."""
+        self._registry = self._registry or registry
 
     async def _process_tool(self, tool_name: str, input_data: dict[str, Any]) -> Any:
         found = self._named(tool_name)
         if found is None:
             return _as_json({"error": "unknown_tool", "tool": tool_name, "tools": [tool.name for tool in self.tools]})
-        now = current()
+        now = running()
         finding = None if now is None else now.session.guards.tool_called(now.agent, tool_name, input_data)
         if finding is not None and finding.stop:
             return _as_json({"error": finding.kind.value, "advice": finding.message})
@@ -70,7 +101,7 @@ class GuardedTools(AgentTools):
             found, begun = instead, allowed
         return _with_notes(await self._called(found, input_data, begun, now), note, finding)
 
-    async def _begin(self, tool: AgentTool, now: CurrentAgent | None) -> Invocation | Refusal:
+    async def _begin(self, tool: AgentTool, now: RunningSquadAgent | None) -> Invocation | Refusal:
         known = self.registry.tool(tool.name)
         if not known.schema:
             schema = {"type": "object", "properties": tool.properties, "required": tool.required}
@@ -88,7 +119,7 @@ class GuardedTools(AgentTools):
         return await self.registry.begin_async(tool.name, timeout=limit, agent=None if now is None else now.agent)
 
     async def _called(
-        self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation, now: CurrentAgent | None
+        self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation, now: RunningSquadAgent | None
     ) -> Any:
         call, started = uuid4().hex, time.monotonic()
         if now is not None:
@@ -96,7 +127,7 @@ class GuardedTools(AgentTools):
         answer = await self._answer(tool, inputs, begun)
         if now is not None:
             seconds, status = time.monotonic() - started, _status(begun)
-            await now.session.tool_ended(call, tool.name, inputs, str(answer), seconds, status)
+            await now.session.tool_ended(call, tool.name, inputs, _text(answer), seconds, status)
         return answer
 
     async def _answer(self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation) -> Any:
@@ -118,7 +149,7 @@ class GuardedTools(AgentTools):
         except BaseException:
             begun.abandoned()  # cancelled
             raise
-        if isinstance(answer, str) and answer.startswith(_FAILED_ON_MCP):
+        if _text(answer).startswith(FAILED):
             begun.failed("the tool answered with an error")
         else:
             begun.succeeded()
@@ -141,7 +172,7 @@ def memory_tools() -> list[AgentTool]:
 
 def _agent_tool(tool: MemoryTool) -> AgentTool:
     async def answer(**arguments: Any) -> str:
-        now = current()
+        now = running()
         if now is None:
             return _as_json(
                 {"error": "invalid_request", "message": "this agent has no memory: add it to a MemorySquad"}
@@ -165,6 +196,10 @@ async def _run(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
+def _text(answer: Any) -> str:
+    return answer.content if isinstance(answer, ToolResult) else str(answer)
+
+
 def _status(begun: Invocation) -> ToolStatus:
     if begun.outcome is Outcome.TIMED_OUT:
         return ToolStatus.TIMEOUT
@@ -173,7 +208,11 @@ def _status(begun: Invocation) -> ToolStatus:
 
 def _with_notes(answer: Any, note: str | None, finding: Finding | None) -> Any:
     notes = [text for text in (note, None if finding is None else finding.message) if text]
-    return "\n".join([answer if isinstance(answer, str) else _as_json(answer), *notes]) if notes else answer
+    if not notes:
+        return answer
+    if isinstance(answer, ToolResult):
+        return replace(answer, content="\n".join([answer.content, *notes]))
+    return "\n".join([answer if isinstance(answer, str) else _as_json(answer), *notes])
 
 
 def _as_json(reply: Any) -> str:

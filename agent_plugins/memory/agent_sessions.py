@@ -3,7 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules, Guards
 from agent_plugins.memory.agent_memory import AgentMemory, PromptSection
+from agent_plugins.memory.arguments import check_type
 from agent_plugins.memory.prompt_block import count_escape_tokens, render_prompt_block
 from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.changes import (
@@ -123,6 +124,7 @@ class AgentSessions:
     def __init__(
         self, memory: AgentMemory, *, max_tokens: int = MAX_TOKENS, guard_rules: GuardRules | None = None
     ) -> None:
+        check_type("max_tokens", max_tokens, int, "a number such as 800")
         if max_tokens < LEAST_TOKENS:
             raise InvalidRequestError(f"max_tokens must be at least {LEAST_TOKENS}, got {max_tokens}")
         self.memory = memory
@@ -151,7 +153,8 @@ class AgentSessions:
         """Try once more to save changes, and close the memory, also for other plugins with the same settings."""
         with self._lock:
             sessions = list(self._sessions.values())
-        closing = [BACKGROUND.submit(session.coordinator.close()) for session in sessions]
+        closing: list[Future[None]] = [BACKGROUND.submit(session.coordinator.close()) for session in sessions]
+        closing.append(BACKGROUND.submit(self.memory.turns.flush_all()))
         wait(closing, CLOSE_SECONDS)
         self.memory.shared.close()
 

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from typing import TypeAlias
 from weakref import WeakSet
 
+from agent_plugins.memory.arguments import check_type
 from agent_plugins.state.background_loop import BACKGROUND
 from mcp_memory_server import Memory, Settings, UnavailableError, open_memory
 
@@ -107,11 +108,16 @@ _by_settings_lock = threading.Lock()
 def shared_memory(source: Source = None) -> SharedMemory:
     """Return the memory that this process shares for these settings, by default those of the environment; or the given
     memory.
+
+    Raises:
+        InvalidRequestError: It is none of these.
     """
     if isinstance(source, SharedMemory):
         return source
     if isinstance(source, Memory):
         return SharedMemory.around(source)
+    example = "Settings(table='sqlite:///path'), an open Memory, or None for the environment"
+    check_type("memory", source, (Settings, type(None)), example)
     with _by_settings_lock:
         known = _by_settings.get(source)
         if known is None or known.is_closed:

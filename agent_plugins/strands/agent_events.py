@@ -1,31 +1,37 @@
-"""Events of a Strands agent, forwarded to its session."""
+"""Invocations of a Strands agent: their session, their messages, and the prompt block."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any, cast
 from uuid import uuid4
+from weakref import ref
 
 from strands import Agent
-from strands.hooks import AfterInvocationEvent, BeforeInvocationEvent, MessageAddedEvent
+from strands.hooks import MessageAddedEvent
 from strands.middleware import InvokeModelStage
+from strands.middleware._agent_stream import AgentStreamContext, AgentStreamStage  # internal in Strands 1.62
 from strands.middleware.stages import InvokeModelContext
 from strands.types.content import Message
 
-from agent_plugins.strands.attached import AttachedAgents, Running
+from agent_plugins.memory.running import enclosing
+from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
 from agent_plugins.strands.identity import SessionResolver
 from agent_plugins.strands.messages import turn_from
 from agent_plugins.strands.prompt_block import append_to_last_message
+from agent_plugins.strands.running import RunningAgent, running
 from mcp_memory_server import MemoryServerError
 
 LONGEST_GOAL = 200
+
+Next = Callable[[AgentStreamContext], AsyncGenerator[Any, None]]
 
 logger = logging.getLogger(__name__)
 
 
 class AgentEvents:
-    """Saves messages and adds the prompt block. No handler raises, because that would end the invocation."""
+    """Saves messages and adds the prompt block. A failure of the memory is never raised: that would end the agent."""
 
     def __init__(self, sessions: SessionResolver, agents: AttachedAgents, task_seconds: float | None) -> None:
         self._sessions = sessions
@@ -34,64 +40,77 @@ class AgentEvents:
 
     def watch(self, agent: Agent) -> None:
         """Register the handlers on an agent."""
-        agent.add_hook(self.begins, BeforeInvocationEvent)
-        agent.add_hook(self.message_added, MessageAddedEvent)
-        agent.add_hook(self.ended, AfterInvocationEvent)
+        agent.add_middleware(AgentStreamStage, self.invoked)
         agent.add_middleware(InvokeModelStage.Input, self.inject)
+        agent.add_hook(self.message_added, MessageAddedEvent)
 
-    async def begins(self, event: BeforeInvocationEvent) -> None:
-        """Find the session of the invocation; load earlier turns for an agent without a history."""
+    async def invoked(self, context: AgentStreamContext, next_fn: Next) -> AsyncGenerator[Any, None]:
+        """Run an invocation for its user: from before its first message is added until all are saved.
+
+        Raises:
+            ConcurrencyException: The agent is answering in another conversation.
+        """
         run_tools_in_daemon_threads()
-        attached = self._agents.of(event.agent)
-        session = self._sessions.of(event)
-        attached.running = Running(session, is_node=attached.is_node)
-        if session is None:
-            return
-        attached.switch_to(event.agent, session.scope)
-        if not event.agent.messages:
-            attached.running.earlier = await session.load_history()
-        if not attached.is_node:
-            await session.turn_begins(_goal(event.messages or ()), seconds=self._task_seconds)
+        attached, now = self._agents.of(context.agent), self._running(context)
+        agent = cast("Agent", context.agent)
+        attached.enter(agent, now.scope, keep_messages=now.outer is not None and agent in now.outer.prepared)
+        try:
+            await self._begin(now, context)
+            async for event in now.steps(next_fn(context)):
+                yield event
+        finally:
+            now.is_over = True
+            attached.leave()
+            await _end(now)
 
     async def inject(self, context: InvokeModelContext) -> InvokeModelContext:
         """Append the prompt block, for this one call of the model."""
-        running = self._agents.of(context.agent).running
-        if running is None or running.session is None:
+        now = running(context.agent)
+        if now is None or now.session is None:
             return append_to_last_message(context, self._sessions.no_user_block())
-        return append_to_last_message(context, await running.session.context(context.agent.name, running.earlier))
+        return append_to_last_message(context, await now.session.context(context.agent.name, now.earlier))
 
     async def message_added(self, event: MessageAddedEvent[Any]) -> None:
-        """Save the message, once, under its tracking id."""
-        running = self._agents.of(event.agent).running
-        session = self._sessions.default_session() if running is None else running.session
-        is_node = running is not None and running.is_node
-        if session is None or (running is not None and not running.should_save(event.message)):
+        """Begin to save a message of an invocation, once, under its tracking id."""
+        now, message = running(event.agent), event.message
+        if now is None or now.session is None or not now.should_save(message["role"]):
             return
         # In a Swarm or a Graph several agents share one conversation.
-        speaks_as = event.agent.name if is_node and event.message["role"] == "assistant" else None
+        speaks_as = event.agent.name if not now.is_outermost and message["role"] == "assistant" else None
         try:
-            turn = turn_from(event.message, event.agent.name, speaks_as=speaks_as)
+            turn = turn_from(message, event.agent.name, speaks_as=speaks_as)
         except MemoryServerError as error:
             logger.warning("a message cannot be saved: %s", error)
             return
-        if turn is None:
-            return
-        operation_id = event.message.get("tracking_id") or uuid4().hex
-        if running is None:
-            await session.memory.turns.append(session.scope, turn, operation_id)
-        else:  # the model does not wait for the save; the caller of the agent does
-            running.saves.append(session.memory.turns.begin_append(session.scope, turn, operation_id))
+        if turn is not None:
+            now.save(turn, message.get("tracking_id") or uuid4().hex)
 
-    async def ended(self, event: AfterInvocationEvent) -> None:
-        """Count the turn, and wait until its messages are saved: an answer of the agent acknowledges them."""
-        attached = self._agents.of(event.agent)
-        running, attached.running = attached.running, None
-        if running is None or running.session is None:
+    def _running(self, context: AgentStreamContext) -> RunningAgent:
+        session = self._sessions.find(context.invocation_state)
+        scope = None if session is None else session.scope
+        outer = enclosing(scope)
+        answers_user = outer is None or outer.lets_answer(context.agent)
+        return RunningAgent(
+            scope=scope, outer=outer, answers_user=answers_user, agent=ref(context.agent), session=session
+        )
+
+    async def _begin(self, now: RunningAgent, context: AgentStreamContext) -> None:
+        if now.session is None:
             return
-        if running.is_node:
-            await running.wait_until_saved()
-        else:
-            await asyncio.gather(running.wait_until_saved(), running.session.turn_ended(running.id))
+        if not context.agent.messages:
+            now.earlier = await now.session.load_history()
+        if now.is_outermost:
+            await now.session.turn_begins(_goal(context.messages), seconds=self._task_seconds)
+
+
+async def _end(now: RunningAgent) -> None:
+    """Count the turn, and wait until its messages are saved: an answer of the agent acknowledges them."""
+    if now.session is None:
+        return
+    if now.is_outermost:
+        await asyncio.gather(now.wait_until_saved(), now.session.turn_ended(now.id))
+    else:
+        await now.wait_until_saved()
 
 
 def _goal(messages: Sequence[Message]) -> str:

@@ -1,61 +1,66 @@
-"""What the plugin stores about each agent that it is attached to, as long as the agent lives."""
+"""The agents that the plugin is attached to: how each was then, and to whom the messages in it belong now."""
 
-import asyncio
-import copy
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from strands import Agent
-from strands.agent.state import AgentState
-from strands.types.content import Message, Messages
+from strands.types.exceptions import ConcurrencyException
 
-from agent_plugins.memory.agent_memory import PromptSection
-from agent_plugins.memory.agent_sessions import AgentSession
 from mcp_memory_server import Scope
 
+if TYPE_CHECKING:
+    from strands.types._snapshot import Snapshot
 
-@dataclass
-class Running:
-    """One invocation of an agent. The input of a node of a Swarm or a Graph is not a message of the user."""
-
-    session: AgentSession | None
-    is_node: bool
-    earlier: PromptSection | None = None
-    id: str = field(default_factory=lambda: uuid4().hex)
-    has_first_message: bool = False
-    saves: list[Future[bool]] = field(default_factory=list[Future[bool]])
-
-    async def wait_until_saved(self) -> None:
-        """Wait until each message was saved or failed to be. Cancelling this does not stop the saves."""
-        for saving in self.saves:
-            await asyncio.shield(asyncio.wrap_future(saving))
-
-    def should_save(self, message: Message) -> bool:
-        """Return whether to save the message: the input of a node only repeats messages that are saved already."""
-        is_first, self.has_first_message = not self.has_first_message, True
-        return not (self.is_node and is_first and message["role"] == "user")
+BUSY = (
+    "this agent is answering somebody else. Its messages belong to one conversation at a time: "
+    "make an agent for each user who may speak at the same moment, for example with a function that returns one"
+)
+WAITS = (
+    "this agent waits for the answer of another user to an interrupt; "
+    "resume it for that user first, or make an agent for each user"
+)
 
 
-@dataclass
 class Attached:
-    """The messages and state of an agent when the plugin was attached, its last scope, and its running invocation."""
+    """An agent's initial state, and the conversation that its messages belong to. Safe to use from any thread.
 
-    messages: Messages
-    state: dict[str, Any]
-    last: Scope | None = None
-    running: Running | None = None
-    is_node: bool = False
+    The messages of an agent are a part of the agent, so they can belong to one conversation only: they are reset when
+    an invocation for another one begins, and it is refused while the agent is still answering in the first.
+    """
 
-    def switch_to(self, agent: Agent, scope: Scope) -> None:
-        """Reset the agent to how it was when attached, if the last scope was another user or session."""
-        if self.last is not None and self.last != scope:
-            agent.messages = copy.deepcopy(self.messages)
-            agent.state = AgentState(self.state)
-        self.last = scope
+    def __init__(self, agent: Agent) -> None:
+        self._initial: Snapshot = agent.take_snapshot(preset="session")
+        self._lock = Lock()
+        self._used_by: Scope | None = None
+        self._was_used = False
+        self._running = 0
+
+    def enter(self, agent: Agent, scope: Scope | None, *, keep_messages: bool = False) -> bool:
+        """Begin an invocation, and return whether the agent was reset for it. None stands for a nameless user.
+
+        Messages that the caller has just set for this invocation are kept.
+
+        Raises:
+            ConcurrencyException: The agent is used in another conversation.
+        """
+        with self._lock:
+            is_new = self._was_used and self._used_by != scope
+            if is_new and self._running:
+                raise ConcurrencyException(BUSY)
+            if is_new and is_interrupted(agent):
+                raise ConcurrencyException(WAITS)
+            if is_new:
+                messages = agent.messages
+                agent.load_snapshot(self._initial)
+                agent.messages = messages if keep_messages else agent.messages
+            self._was_used, self._used_by, self._running = True, scope, self._running + 1
+            return is_new
+
+    def leave(self) -> None:
+        """End an invocation."""
+        with self._lock:
+            self._running -= 1
 
 
 class AttachedAgents:
@@ -70,7 +75,7 @@ class AttachedAgents:
         with self._lock:
             if agent in self._agents:
                 return False
-            self._agents[agent] = Attached(copy.deepcopy(agent.messages), agent.state.get())
+            self._agents[agent] = Attached(agent)
             return True
 
     def knows(self, agent: Agent) -> bool:
@@ -82,3 +87,9 @@ class AttachedAgents:
         """Return what is stored about an agent."""
         with self._lock:
             return self._agents[agent]
+
+
+def is_interrupted(agent_or_team: object) -> bool:
+    """Return whether the next invocation resumes one that was interrupted."""
+    interrupts = getattr(agent_or_team, "_interrupt_state", None)  # Strands has no public name for it
+    return bool(getattr(interrupts, "activated", False))

@@ -7,7 +7,10 @@ from uuid import uuid4, uuid5
 
 from agent_plugins.memory.agent_memory import PromptSection
 from agent_plugins.memory.agent_sessions import AgentSession, AgentSessions
+from agent_plugins.memory.arguments import named
 from agent_plugins.memory.prompt_block import render_prompt_block
+from agent_plugins.memory.running import current
+from agent_plugins.strands.running import running
 from mcp_memory_server import InvalidRequestError, MemoryServerError, MemoryTool, Scope, Status, error_reply
 
 INVOCATION_KEY = "mcp_memory"
@@ -17,7 +20,12 @@ logger = logging.getLogger(__name__)
 
 
 class Invoked(Protocol):
-    """An event or a context of Strands that has an invocation state."""
+    """An event or a context of Strands that has an agent and an invocation state."""
+
+    @property
+    def agent(self) -> Any:
+        """The invoked agent."""
+        ...
 
     @property
     def invocation_state(self) -> dict[str, Any]:
@@ -25,29 +33,28 @@ class Invoked(Protocol):
         ...
 
 
-def for_user(user: str, session: str | None = None) -> dict[str, Any]:
+def for_user(user_id: str | None = None, session_id: str | None = None, **old_names: str | None) -> dict[str, Any]:
     """Return an ``invocation_state`` that names the user and session of this call of an agent, a Swarm or a Graph.
 
     agent("Where is my order?", invocation_state=for_user("ana", "chat-7"))
     """
-    Scope(user, session)  # raises for an invalid name here, where the developer sees it
-    return {INVOCATION_KEY: {"user": user, "session": session}}
+    user_id, session_id = named(user_id, session_id, old_names)
+    if user_id is None:
+        raise InvalidRequestError("for_user(…) needs a user_id, for example for_user('ana', 'chat-7')")
+    return {INVOCATION_KEY: {"user_id": user_id, "session_id": session_id}}
 
 
 class Identity:
-    """Finds the scope of an invocation: from its invocation state, else from the arguments of the plugin."""
+    """Finds the scope of an invocation.
 
-    def __init__(self, user: str | None, session: str | None) -> None:
-        self._user = user
-        self._session = session
+    It is in the invocation state; else it is that of the invocation inside of which this one was begun; else it is in
+    the arguments of the plugin.
+    """
+
+    def __init__(self, user_id: str | None, session_id: str | None) -> None:
+        self._user_id = user_id
+        self._session_id = session_id
         self._own = uuid4()
-        if user is not None:
-            Scope(user, session)  # raises for an invalid name here, where the developer sees it
-
-    @property
-    def has_user(self) -> bool:
-        """Whether there is a default user."""
-        return self._user is not None
 
     def scope(self, invocation_state: Mapping[str, Any]) -> Scope:
         """Return the user and session of the invocation.
@@ -55,22 +62,30 @@ class Identity:
         Raises:
             InvalidRequestError: No user was named, or the invocation state is malformed.
         """
-        said = invocation_state.get(INVOCATION_KEY) or {}
-        if not isinstance(said, Mapping):
-            raise InvalidRequestError(f"invocation_state[{INVOCATION_KEY!r}] must be made with for_user(…)")
-        user, session = said.get("user") or self._user, said.get("session") or self._session
-        if session is not None and not isinstance(session, str):
-            raise InvalidRequestError(f"a session is named by a text, got a {type(session).__name__}")
-        if not isinstance(user, str):
+        user_id, session_id = _named_in(invocation_state)
+        now = current()
+        outer = None if now is None else now.scope
+        if outer is not None and user_id in (None, outer.user_id):
+            return Scope(outer.user_id, session_id or outer.session_id)
+        user_id, session_id = user_id or self._user_id, session_id or self._session_id
+        if user_id is None:
             raise InvalidRequestError(
-                "nobody said whose memory this is: make the plugin with MemoryPlugin(user=…), "
+                "nobody said whose memory this is: make the plugin with MemoryPlugin(user_id=…), "
                 "or call the agent with invocation_state=for_user(…)"
             )
-        return Scope(user, session or self._own_session(user))
+        return Scope(user_id, session_id or self._own_session(user_id))
 
-    def _own_session(self, user: str) -> str:
+    def _own_session(self, user_id: str) -> str:
         """Return a default session: the same one for a user as long as this plugin lives."""
-        return uuid5(self._own, user).hex
+        return uuid5(self._own, user_id).hex
+
+
+def _named_in(invocation_state: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    found = invocation_state.get(INVOCATION_KEY) or {}
+    if not isinstance(found, Mapping):  # for example a user id alone
+        raise InvalidRequestError(f"invocation_state[{INVOCATION_KEY!r}] must be made with for_user(…), got {found!r}")
+    old_names = {name: found[name] for name in ("user", "session") if name in found}
+    return named(found.get("user_id"), found.get("session_id"), old_names)
 
 
 class SessionResolver:
@@ -90,7 +105,8 @@ class SessionResolver:
 
     def of(self, invoked: Invoked) -> AgentSession | None:
         """Return the session of an event, None if no user was named."""
-        return self.find(invoked.invocation_state)
+        now = running(invoked.agent)
+        return self.find(invoked.invocation_state) if now is None else now.session
 
     def find(self, invocation_state: Mapping[str, Any]) -> AgentSession | None:
         """Return the session of an invocation state, None if no user was named."""
@@ -99,10 +115,6 @@ class SessionResolver:
         except InvalidRequestError as error:
             logger.warning("an agent works without a memory: %s", error)
             return None
-
-    def default_session(self) -> AgentSession | None:
-        """Return the session for events outside of any invocation, None without a default user."""
-        return self.find({}) if self._identity.has_user else None
 
     def no_user_block(self) -> str:
         """Return the prompt block for an invocation without a user."""

@@ -6,6 +6,7 @@ from strands.memory.types import MemoryEntry, Metadata, SearchOptions
 from strands.memory.types import MemoryStore as StrandsMemoryStore
 
 from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.arguments import named_user
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from mcp_memory_server import Recollection, Scope, Statement
 
@@ -18,25 +19,26 @@ class MemoryStore(StrandsMemoryStore):
 
     Agent(memory_manager=MemoryManager(stores=[MemoryStore("ana")], add_tool_config=True))
 
-    An unavailable memory raises: the memory manager then goes on without it.
+    An unavailable memory raises: the memory manager then goes on without it. ``user`` is the old name of ``user_id``.
     """
 
     def __init__(
         self,
-        user: str,
+        user_id: str | None = None,
         *,
         memory: Source = None,
         name: str = "memory",
         description: str | None = "What is known about the user: facts, preferences, earlier decisions.",
         max_search_results: int | None = MOST_RESULTS,
         writable: bool = True,
+        **old_names: str | None,
     ) -> None:
         self.name = name
         self.description = description
         self.max_search_results = max_search_results
         self.writable = writable
         self.extraction = None
-        self._scope = Scope(user)
+        self._scope = Scope(named_user(user_id, old_names))
         self._memory = AgentMemory(shared_memory(memory))
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:

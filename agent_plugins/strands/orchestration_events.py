@@ -1,108 +1,138 @@
-"""Events of a Swarm or a Graph of Strands, forwarded to its session and its agents."""
+"""Invocations of a Swarm or a Graph of Strands: their session, their task, and their agents."""
 
+import asyncio
+import functools
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping
+from threading import Lock
 from typing import Any
-from uuid import uuid4
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from strands import Agent
-from strands.hooks import (
-    AfterMultiAgentInvocationEvent,
-    BeforeMultiAgentInvocationEvent,
-    BeforeNodeCallEvent,
-    MultiAgentInitializedEvent,
-)
+from strands.hooks import BeforeNodeCallEvent, MultiAgentInitializedEvent
 from strands.multiagent.base import MultiAgentBase
+from strands.types.exceptions import ConcurrencyException
 
-from agent_plugins.memory.agent_sessions import AgentSession
-from agent_plugins.strands.attached import AttachedAgents
+from agent_plugins.memory.running import current, enclosing
 from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
 from agent_plugins.strands.identity import SessionResolver
-from agent_plugins.strands.orchestrators import agents_of, forget_shared_context, is_resuming, nested_in, task_of
-from mcp_memory_server import MemoryServerError
+from agent_plugins.strands.orchestrators import agents_of, forget_shared_context, is_resuming, nested_in, task_turn
+from agent_plugins.strands.running import RunningHere
+from mcp_memory_server import MemoryServerError, NewTurn, Scope
+
+BUSY = (
+    "this {kind} is answering already. It keeps the task and the results of one invocation at a time: "
+    "make a {kind} for each invocation, for example with a function that returns one"
+)
+WAITS = "this {kind} waits for the answer of another user to an interrupt; resume it for that user first"
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass
-class _Orchestration:
-    """One invocation of an orchestrator. Its task is known when the first node begins."""
-
-    is_task_saved: bool
-    id: str = field(default_factory=lambda: uuid4().hex)
-
-
 class OrchestrationEvents:
-    """Saves the task, sets which agent is in charge, and clears what one invocation could leave for the next."""
+    """Lets an orchestrator answer one user at a time, saves the task, and sets which agent is in charge.
 
-    def __init__(
-        self,
-        sessions: SessionResolver,
-        agents: AttachedAgents,
-        attach: Callable[[Agent], None],
-        task_seconds: float | None,
-    ) -> None:
+    A Swarm or a Graph has its task and its results in attributes, which a second invocation overwrites before any hook
+    is called. So its ``stream_async`` is replaced by one that refuses the second invocation first.
+    """
+
+    def __init__(self, sessions: SessionResolver, attach: Callable[[Agent], None], task_seconds: float | None) -> None:
         self._sessions = sessions
-        self._agents = agents
         self._attach = attach
         self._task_seconds = task_seconds
-        self._running: WeakKeyDictionary[MultiAgentBase, _Orchestration] = WeakKeyDictionary()
+        self._lock = Lock()
+        self._last: WeakKeyDictionary[MultiAgentBase, Scope | None] = WeakKeyDictionary()
+        self._busy: WeakKeyDictionary[MultiAgentBase, bool] = WeakKeyDictionary()
 
     def watch(self, orchestrator: MultiAgentBase) -> None:
-        """Register the handlers on an orchestrator."""
+        """Watch the invocations of an orchestrator."""
+        self._guard(orchestrator)
         orchestrator.add_hook(self.made, MultiAgentInitializedEvent)
-        orchestrator.add_hook(self.begins, BeforeMultiAgentInvocationEvent)
         orchestrator.add_hook(self.node_begins, BeforeNodeCallEvent)
-        orchestrator.add_hook(self.ended, AfterMultiAgentInvocationEvent)
 
     def made(self, event: MultiAgentInitializedEvent) -> None:
         """Attach to the agents, which exist only now."""
         for agent in agents_of(event.source):
             self._attach(agent)
         for nested in nested_in(event.source):
-            nested.add_hook(self._nested_begins, BeforeMultiAgentInvocationEvent)
-
-    def begins(self, event: BeforeMultiAgentInvocationEvent) -> None:
-        """Clear what the previous invocation left."""
-        run_tools_in_daemon_threads()
-        self._running[event.source] = _Orchestration(is_resuming(event.source))
-        self._nested_begins(event)
-        for agent in agents_of(event.source):
-            self._agents.of(agent).is_node = True
+            self._guard(nested)
 
     async def node_begins(self, event: BeforeNodeCallEvent) -> None:
-        """Save the task before the first node, and set which agent is in charge."""
-        session = self._session(event.invocation_state)
-        if session is None:
+        """Set which agent is in charge."""
+        now = current()
+        if isinstance(now, RunningHere) and now.session is not None:
+            await now.session.agent_takes_over(event.node_id)
+
+    def _guard(self, orchestrator: MultiAgentBase) -> None:
+        with self._lock:
+            if orchestrator in self._busy:
+                return
+            self._busy[orchestrator] = False
+        invoke = orchestrator.stream_async
+
+        @functools.wraps(invoke)
+        async def stream_async(
+            task: Any, invocation_state: dict[str, Any] | None = None, **more: Any
+        ) -> AsyncIterator[dict[str, Any]]:
+            now = self._running(orchestrator, invocation_state or {})
+            self._enter(orchestrator, now.scope)
+            try:
+                await self._begin(now, orchestrator, task)
+                async for event in now.steps(invoke(task, invocation_state, **more)):
+                    yield event
+            finally:
+                now.is_over = True
+                with self._lock:
+                    self._busy[orchestrator] = False
+                await _end(now)
+
+        setattr(orchestrator, "stream_async", stream_async)  # noqa: B010 - a type checker refuses the assignment
+
+    def _enter(self, orchestrator: MultiAgentBase, scope: Scope | None) -> None:
+        kind = type(orchestrator).__name__
+        with self._lock:
+            if self._busy[orchestrator]:
+                raise ConcurrencyException(BUSY.format(kind=kind))
+            if is_resuming(orchestrator) and self._last.get(orchestrator, scope) != scope:
+                raise ConcurrencyException(WAITS.format(kind=kind))
+            self._busy[orchestrator], self._last[orchestrator] = True, scope
+
+    def _running(self, orchestrator: MultiAgentBase, invocation_state: Mapping[str, Any]) -> RunningHere:
+        session = self._sessions.find(invocation_state)
+        scope = None if session is None else session.scope
+        outer = enclosing(scope)
+        return RunningHere(
+            scope=scope,
+            outer=outer,
+            answers_user=outer is None or outer.lets_answer(orchestrator),
+            members=WeakSet([*agents_of(orchestrator), *nested_in(orchestrator)]),
+            session=session,
+        )
+
+    async def _begin(self, now: RunningHere, orchestrator: MultiAgentBase, task: Any) -> None:
+        """Clear what the previous invocation left, and save the task, before any agent can answer it."""
+        run_tools_in_daemon_threads()
+        is_new = not is_resuming(orchestrator)
+        forget_shared_context(orchestrator)
+        if now.session is None or not now.is_outermost:
             return
-        running = self._running.get(event.source)
-        if running is not None and not running.is_task_saved:
-            running.is_task_saved = True
-            await self._save_task(session, event.source, running.id)
-        await session.agent_takes_over(event.node_id)
-
-    async def ended(self, event: AfterMultiAgentInvocationEvent) -> None:
-        """Count the turn."""
-        for agent in agents_of(event.source):
-            self._agents.of(agent).is_node = False
-        running, session = self._running.pop(event.source, None), self._session(event.invocation_state)
-        if running is not None and session is not None:
-            await session.turn_ended(running.id)
-
-    async def _save_task(self, session: AgentSession, orchestrator: MultiAgentBase, operation_id: str) -> None:
-        try:
-            turn = task_of(orchestrator)
-        except MemoryServerError as error:
-            logger.warning("a message cannot be saved: %s", error)
-            turn = None
-        await session.turn_begins(turn.content[:200] if turn else "answer the user", seconds=self._task_seconds)
+        turn = _task(task) if is_new else None
         if turn is not None:
-            await session.memory.turns.append(session.scope, turn, operation_id)
+            now.save(turn, now.id)
+        if is_new:
+            goal = turn.content[:200] if turn else "answer the user"
+            await now.session.turn_begins(goal, seconds=self._task_seconds)
 
-    def _session(self, invocation_state: Mapping[str, Any] | None) -> AgentSession | None:
-        return self._sessions.find(invocation_state or {})
 
-    def _nested_begins(self, event: BeforeMultiAgentInvocationEvent) -> None:
-        forget_shared_context(event.source)
+async def _end(now: RunningHere) -> None:
+    """Count the turn, and wait until the task is saved."""
+    if now.session is not None and now.is_outermost:
+        await asyncio.gather(now.wait_until_saved(), now.session.turn_ended(now.id))
+
+
+def _task(task: Any) -> NewTurn | None:
+    try:
+        return task_turn(task)
+    except MemoryServerError as error:
+        logger.warning("a message cannot be saved: %s", error)
+        return None

@@ -8,6 +8,7 @@ from strands import Agent
 from strands.multiagent import Swarm
 from strands.multiagent.base import MultiAgentBase
 
+from agent_plugins.strands.attached import is_interrupted
 from agent_plugins.strands.messages import turn_from
 from mcp_memory_server import NewTurn, Role
 
@@ -40,13 +41,11 @@ def forget_shared_context(orchestrator: MultiAgentBase) -> None:
 
 def is_resuming(orchestrator: MultiAgentBase) -> bool:
     """Return whether the invocation resumes one that was interrupted."""
-    interrupts = getattr(orchestrator, "_interrupt_state", None)  # Strands has no public name for these
-    return bool(getattr(orchestrator, "_resume_from_session", False) or getattr(interrupts, "activated", False))
+    return bool(getattr(orchestrator, "_resume_from_session", False)) or is_interrupted(orchestrator)
 
 
-def task_of(orchestrator: MultiAgentBase) -> NewTurn | None:
-    """Return the task of the orchestrator as a turn of the user."""
-    task = getattr(getattr(orchestrator, "state", None), "task", None)
+def task_turn(task: Any) -> NewTurn | None:
+    """Return the task of an orchestrator as a turn of the user."""
     if isinstance(task, str):
         return turn_from({"role": "user", "content": [{"text": task}]}, "user")
     if not isinstance(task, list) or not task:

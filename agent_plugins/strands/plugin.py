@@ -1,6 +1,6 @@
 """Memory, circuit breakers and one shared state for an agent, a Swarm or a Graph of Strands.
 
-agent = Agent(plugins=[MemoryPlugin(user="ana")])
+agent = Agent(plugins=[MemoryPlugin(user_id="ana")])
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules
 from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSessions
+from agent_plugins.memory.arguments import check_type, named, tool_registry
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from agent_plugins.state.state_coordinator import StateCoordinator
@@ -43,8 +44,8 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
 
     def __init__(
         self,
-        user: str | None = None,
-        session: str | None = None,
+        user_id: str | None = None,
+        session_id: str | None = None,
         *,
         memory: Source = None,
         max_tokens: int = MAX_TOKENS,
@@ -53,12 +54,13 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         task_seconds: float | None = None,
         guard_rules: GuardRules | None = None,
         offer_tools: bool = True,
+        **old_names: str | None,
     ) -> None:
         """Make a plugin.
 
         Args:
-            user: The default user, for calls that name none.
-            session: The default session; without one, each user has one for as long as the plugin lives.
+            user_id: The default user, for calls that name none.
+            session_id: The default session; without one, each user has one for as long as the plugin lives.
             memory: An open memory, or settings; by default those of the environment. It is opened when first used.
             max_tokens: The budget of the prompt block.
             tools: Timeouts, fallbacks, alternatives and breaker rules of tools.
@@ -66,15 +68,18 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             task_seconds: The time budget of a turn; after it the prompt asks the model to finish.
             guard_rules: When repeated calls and hand-offs count as a loop.
             offer_tools: Whether the model gets the five memory tools.
+            old_names: ``user`` and ``session``, the former names of the first two.
         """
         super().__init__()
-        self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        for name, seconds in (("tool_seconds", tool_seconds), ("task_seconds", task_seconds)):
+            check_type(name, seconds, (int, float, type(None)), "a number of seconds or None")
+        self.registry = tool_registry(tools)
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
-        self._resolver = SessionResolver(Identity(user, session), self._sessions)
+        self._resolver = SessionResolver(Identity(*named(user_id, session_id, old_names)), self._sessions)
         self._agents = AttachedAgents()
         self._events = AgentEvents(self._resolver, self._agents, task_seconds)
-        self._orchestrations = OrchestrationEvents(self._resolver, self._agents, self.attach, task_seconds)
+        self._orchestrations = OrchestrationEvents(self._resolver, self.attach, task_seconds)
         self._calls = GuardedCalls(self.registry, tool_seconds, self._resolver.of)
         self._memory_tools: list[AgentTool] = (
             [strands_tool(each, self._resolver) for each in AGENT_TOOLS] if offer_tools else []

@@ -7,6 +7,7 @@ from typing import TypeVar
 from strands.storage import Storage
 from strands.types.exceptions import StorageError
 
+from agent_plugins.memory.arguments import named_user
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from mcp_memory_server import MemoryServerError, NotFoundError, Scope
 
@@ -18,11 +19,12 @@ class SessionStorage(Storage):
 
     Agent(session_manager=SnapshotSessionManager("chat-7", storage=SessionStorage("ana")))
 
-    It belongs to the user: a session id alone opens nothing, and forgetting the user deletes it.
+    It belongs to the user: a session id alone opens nothing, and forgetting the user deletes it. ``user`` is the old
+    name of ``user_id``.
     """
 
-    def __init__(self, user: str, *, memory: Source = None) -> None:
-        self._scope = Scope(user)
+    def __init__(self, user_id: str | None = None, *, memory: Source = None, **old_names: str | None) -> None:
+        self._scope = Scope(named_user(user_id, old_names))
         self._memory = shared_memory(memory)
 
     async def write(self, key: str, data: bytes) -> None:

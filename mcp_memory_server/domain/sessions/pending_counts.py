@@ -13,14 +13,22 @@ Invariants, beside those of `counts`:
               +--Counted: one write stores and counts it------------------------------> settled
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
 from typing import TypeAlias
 
-from mcp_memory_server.domain.sessions.counts import USED_FOR, Amount, Counters, KnownCounts, Line, Watermark
+from mcp_memory_server.domain.sessions.counts import (
+    USED_FOR,
+    Amount,
+    Counters,
+    KnownCounts,
+    Line,
+    Watermark,
+    amount_of,
+)
 from mcp_memory_server.domain.sessions.hot_sessions import Pace, partition_of
 
 COUNTED_AFTER_SECONDS = 30.0
@@ -156,6 +164,23 @@ class PendingCounts:
             self._being_written.add(turn_id)
             return Deferred(self._writer, partition_of(turn_id, self._partitions) if unknown is None else partition)
 
+    def begin_all(self, turn_ids: Sequence[str], now: datetime, moment: float) -> Deferred | Counted | None:
+        """Return how these turns are to be written at once, in rising order; None if one has to follow the other.
+
+        Until the first of them has landed or is settled, the watermark does not pass any of them.
+        """
+        with self._lock:
+            if self._partitions > 1 or self._opening is not None or any(one in self._unknown for one in turn_ids):
+                return None
+        way = self.begin(turn_ids[0], now, moment)
+        if isinstance(way, Deferred) and way.partition:  # partitions were added since
+            self.is_settled(turn_ids[0])
+            return None
+        if isinstance(way, Deferred):
+            with self._lock:
+                self._being_written.update(turn_ids)
+        return None if isinstance(way, Wait) else way
+
     def has_landed(self, turn_id: str, uncounted: Uncounted, writer: str) -> bool:
         """Note that the turn is in the table under this writer; return whether a worker has to count."""
         with self._lock:
@@ -177,11 +202,12 @@ class PendingCounts:
             self._being_written.discard(turn_id)
             self._unknown.setdefault(turn_id, unknown)
 
-    def plan_to_open(self, writer: str, turn: Line, counters: Counters, now: datetime) -> Plan:
-        """Return how to count this turn and to make the writer's watermark over these counters."""
+    def plan_to_open(self, writer: str, turns: Sequence[Line], counters: Counters, now: datetime) -> Plan:
+        """Return how to count these turns and to make the writer's watermark over these counters."""
         with self._lock:
             unused = frozenset(self._unused & set(counters.watermarks))
-        return Plan(Amount(1, turn.tokens), unused, {writer: Watermark(turn.id, now)}, counters.partitions)
+        watermark = Watermark(max(turn.id for turn in turns), now)
+        return Plan(amount_of(turns), unused, {writer: watermark}, counters.partitions)
 
     def has_opened(self, writer: str, watermark: Watermark, counters: Counters) -> None:
         """Note that the watermark is in the table, with these counters."""

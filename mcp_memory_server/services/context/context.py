@@ -19,6 +19,7 @@ from mcp_memory_server.domain.context.page import (
 )
 from mcp_memory_server.domain.context.page_order import entries_in_order
 from mcp_memory_server.domain.context.running_session import RunningSession
+from mcp_memory_server.domain.context.turn_memories import DEFAULT_TURN_TOKENS, TurnMemories
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.answers import check_budget
 from mcp_memory_server.domain.recall.cursors import Position, position_from
@@ -27,6 +28,7 @@ from mcp_memory_server.domain.recall.overview import Overview, is_current, overv
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter
+from mcp_memory_server.services.context.turn_context import TurnContext
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 from mcp_memory_server.services.recall.index_registry import IndexRegistry
@@ -75,6 +77,7 @@ class Context:
         self._handoffs = handoffs
         self._count = count
         self._now = now
+        self._turns = TurnContext(snapshots, user_index, embeddings, handoffs, count)
         self._pages: WeakKeyDictionary[UserSnapshot, dict[object, ContextPage]] = WeakKeyDictionary()
 
     async def load(
@@ -98,6 +101,36 @@ class Context:
         overview = await self._overview(snapshot, now)
         return self._written(
             _Asked(max_tokens, start, now, scope.session_id), snapshot, overview, handoff, relevant, session
+        )
+
+    async def for_turn(
+        self,
+        scope: Scope,
+        words: str = "",
+        *,
+        max_tokens: int = DEFAULT_TURN_TOKENS,
+        said: str = "",
+        with_always: bool = True,
+        with_matches: bool = True,
+        with_handoff: bool = False,
+    ) -> TurnMemories:
+        """Return what a model should know about the user for one turn: for its prompt, not for a conversation.
+
+        That is what always matters (preferences, dangers to health, names), and the memories that the ``words`` of the
+        user are about, best first, all within the budget. Lines that the conversation contains, whose texts are
+        ``said``, are left out. ``with_matches=False`` returns the first alone, which stays the same until a memory
+        changes. ``with_handoff`` adds a section on earlier conversations, for the first turn of one.
+        """
+        check_budget(max_tokens)
+        return await self._turns.load(
+            scope,
+            words,
+            self._now(),
+            max_tokens=max_tokens,
+            said=said,
+            with_always=with_always,
+            with_matches=with_matches,
+            with_handoff=with_handoff,
         )
 
     async def _page(self, snapshot: UserSnapshot, handoff: HandOff, max_tokens: int, start: Position) -> ContextPage:

@@ -25,6 +25,7 @@ from mcp_memory_server.services.kernel.retries import retry_on_conflict
 from mcp_memory_server.services.sessions.session_observer import SessionObserver
 from mcp_memory_server.services.sessions.session_reader import LoadedSession, SessionReader
 from mcp_memory_server.services.sessions.session_stores import SessionStores
+from mcp_memory_server.services.sessions.stored_turns import MOST_AT_ONCE
 from mcp_memory_server.services.sessions.turn_appender import AppendedTurn, AppendRequest, TurnAppender
 
 MOST_TURNS = 500
@@ -80,15 +81,62 @@ class Conversations:
         Raises:
             UnavailableError: Neither the table nor the outbox took it.
         """
-        new, redacted = _redacted(new)
-        operation = uuid4().hex if operation_id is None else operation_id
-        write = TurnWrite(scope, self._proposed(new), operation)
-        request = AppendRequest(write, tier, may_be_repeated=operation_id is not None)
+        request, redacted = self._request(scope, new, operation_id, tier)
         try:
             appended = await self._appender.append(request)
         except ConflictError:  # another writer chose the same id
             appended = await retry_on_conflict(lambda: self._appender.append(request))
         return replace(appended, redacted=redacted) if redacted else appended
+
+    async def append_all(
+        self,
+        scope: Scope,
+        turns: Sequence[NewTurn],
+        *,
+        operation_ids: Sequence[str] | None = None,
+        may_be_repeated: bool = True,
+        tier: Tier = Tier.STANDARD,
+    ) -> tuple[AppendedTurn, ...]:
+        """Append turns that were said one after another, as `append` does, in one durable write where that is possible.
+
+        Operation ids that were never sent before need not be compared with those of earlier turns
+        (``may_be_repeated=False``).
+
+        Raises:
+            InvalidRequestError: There is not one operation id for each turn.
+            UnavailableError: Neither the table nor the outbox took all of them. Repeat the call with the same operation
+                ids.
+        """
+        ids: Sequence[str | None] = [None] * len(turns) if operation_ids is None else operation_ids
+        if len(ids) != len(turns):
+            raise InvalidRequestError(f"{len(turns)} turns need {len(turns)} operation ids, got {len(ids)}")
+        requests = [self._request(scope, new, id_, tier) for new, id_ in zip(turns, ids, strict=True)]
+        if not may_be_repeated:
+            requests = [(replace(request, may_be_repeated=False), redacted) for request, redacted in requests]
+        appended: list[AppendedTurn] = []
+        for start in range(0, len(requests), MOST_AT_ONCE):
+            some = requests[start : start + MOST_AT_ONCE]
+            appended += await self._append_together([request for request, _ in some])
+        return tuple(
+            replace(one, redacted=redacted) if redacted else one
+            for one, (_, redacted) in zip(appended, requests, strict=True)
+        )
+
+    async def _append_together(self, requests: Sequence[AppendRequest]) -> list[AppendedTurn]:
+        try:
+            return await self._appender.append_all(requests)
+        except ConflictError:  # another writer chose one of the ids, or stored one of the turns
+            return [await self._append_again(request) for request in requests]
+
+    async def _append_again(self, request: AppendRequest) -> AppendedTurn:
+        return await retry_on_conflict(lambda: self._appender.append(replace(request, may_be_repeated=True)))
+
+    def _request(self, scope: Scope, new: NewTurn, operation_id: str | None, tier: Tier) -> tuple[AppendRequest, int]:
+        """Return the request to append a turn, without credentials, and how many there were."""
+        new, redacted = _redacted(new)
+        operation = uuid4().hex if operation_id is None else operation_id
+        write = TurnWrite(scope, self._proposed(new), operation)
+        return AppendRequest(write, tier, may_be_repeated=operation_id is not None), redacted
 
     async def transcribe(
         self,

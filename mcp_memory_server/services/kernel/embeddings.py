@@ -3,12 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mcp_memory_server.domain.kernel.items import Value
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.ports.embedder import Embedder
+from mcp_memory_server.ports.known_words import KnownWords
 from mcp_memory_server.schema.embeddings import Models, embedding_body
 from mcp_memory_server.schema.vector_entries import entry_body
 
@@ -28,11 +30,20 @@ class Embeddings:
     """
 
     def __init__(
-        self, embedder: Embedder | None = None, fine: Embedder | None = None, *, enter_turns: bool = False
+        self,
+        embedder: Embedder | None = None,
+        fine: Embedder | None = None,
+        *,
+        known_words: KnownWords | None = None,
+        enter_turns: bool = False,
     ) -> None:
-        """With ``enter_turns``, what is stored beside a turn also enters it in a vector index."""
+        """With ``enter_turns``, what is stored beside a turn also enters it in a vector index.
+
+        ``known_words`` has vectors of the fine model for single words.
+        """
         self._embedder = embedder
         self._fine = fine
+        self._known_words = known_words
         self.enter_turns = enter_turns and embedder is not None
 
     @property
@@ -110,6 +121,15 @@ class Embeddings:
     async def of_question(self, question: str) -> Vectors:
         """Return the vectors of one question."""
         return (await self.of_questions([question]))[0]
+
+    async def of_words(self, words: str) -> Vectors:
+        """Return the vectors of what a user says, without running the fine model where its words are known.
+
+        For each turn of a conversation: that takes a hundredth of the time, and finds a little less.
+        """
+        at_once = None if self._known_words is None else self._known_words.vector(words)
+        (found,) = await self.of_questions([words], with_fine=at_once is None)
+        return found if at_once is None else replace(found, fine=at_once)
 
     async def close(self) -> None:
         """Let go of the models."""

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import uuid4
@@ -33,6 +33,7 @@ from mcp_memory_server.errors import (
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
 from mcp_memory_server.schema.turn_records import (
+    Written,
     line_from,
     line_of,
     operation_of,
@@ -50,6 +51,8 @@ SESSIONS_KNOWN = 10_000
 COUNTED_SESSIONS_AT_ONCE = 20
 PUT_WITHIN = timedelta(seconds=1)
 """A turn that is older when it is put may have been put before, by a process that knew other partitions."""
+MOST_AT_ONCE = 9
+"""The table writes ten items at once, and the counters are one of them."""
 TIMEOUT_SECONDS = 1.0
 REST_SECONDS = 1.0
 """How long the table is not asked again after it did not answer in time."""
@@ -175,6 +178,27 @@ class StoredTurns:
                 await self._counters.split(scope, pending)
             raise
 
+    async def put_all(self, writes: Sequence[TurnWrite]) -> None:
+        """Store new turns of one session, at most `MOST_AT_ONCE` with rising ids, in one write if that is possible.
+
+        Raises:
+            ConflictError: One of the ids is taken, perhaps by a repetition. The last turns are not stored.
+            TableUnavailableError: The turns may have been stored, or not: repeat the call with `put`.
+        """
+        scope, now = writes[0].scope, self._now()
+        pending = self._pending.get_or_add(scope, self._new_pending)
+        is_plain = len(writes) <= MOST_AT_ONCE and not pending.is_getting_hot(self._monotonic())
+        items = [await self._items(write, now) for write in writes] if is_plain else []
+        together = items if not any(one.parts for one in items) else []
+        way = pending.begin_all([one.turn.id for one in writes], now, self._monotonic()) if together else None
+        if way is None:
+            for write in writes:
+                await self.put(write)
+            return
+        await self._put_together(scope, writes, together, way, pending)
+        for write in writes:
+            await self._activity.publish_turn(scope, write.turn, self._now())
+
     async def finish_session(self, scope: Scope) -> None:
         """Tell subscribers that this process puts no more turns into the session for now."""
         await self._activity.finish_session(scope)
@@ -224,10 +248,42 @@ class StoredTurns:
             self._recognise(item, write, pending, keys[key])
         return bool(found)
 
-    async def _put(self, write: TurnWrite, pending: PendingCounts, now: datetime) -> None:
+    async def _items(self, write: TurnWrite, now: datetime) -> Written:
         scope, turn = write.scope, write.turn
         beside = None if self._embeddings is None else await self._embeddings.beside_turn(scope, turn.content)
-        items = written(scope, turn, now, operation=write.operation_id, beside=beside)
+        return written(scope, turn, now, operation=write.operation_id, beside=beside)
+
+    async def _put_together(
+        self,
+        scope: Scope,
+        writes: Sequence[TurnWrite],
+        items: Sequence[Written],
+        way: Deferred | Counted,
+        pending: PendingCounts,
+    ) -> None:
+        writer = way.writer if isinstance(way, Deferred) else None
+        puts, turns = [one.turn_in(0, writer) for one in items], [write.turn for write in writes]
+        try:
+            if isinstance(way, Counted):
+                await self._put_counted(scope, puts, [line_of(turn) for turn in turns], way, pending)
+                return
+            await self._table.write(puts, operation_id=uuid4().hex)
+        except (ConflictError, InvalidRequestError):
+            for turn in turns:
+                pending.is_settled(turn.id)
+            raise
+        except BaseException:
+            unknown = UnknownOutcome(0, self._monotonic(), isinstance(way, Deferred))
+            for turn in turns:
+                pending.has_unknown_outcome(turn.id, unknown)
+            raise
+        for turn in turns:
+            if pending.has_landed(turn.id, Uncounted(turn.token_count, 0, self._monotonic()), way.writer):
+                self._wake()
+
+    async def _put(self, write: TurnWrite, pending: PendingCounts, now: datetime) -> None:
+        scope, turn = write.scope, write.turn
+        items = await self._items(write, now)
         for part in items.parts:
             await self._table.put(part, operation_id=write.operation_id)
         way = pending.begin(turn.id, self._now(), self._monotonic())
@@ -239,7 +295,7 @@ class StoredTurns:
         try:
             try:
                 if isinstance(way, Counted):
-                    await self._put_counted(scope, put, line_of(turn), way, pending)
+                    await self._put_counted(scope, [put], [line_of(turn)], way, pending)
                 else:
                     await self._table.put(put, operation_id=uuid4().hex)
                     uncounted = Uncounted(turn.token_count, way.partition, self._monotonic())
@@ -255,12 +311,15 @@ class StoredTurns:
             pending.has_unknown_outcome(turn.id, unknown)
             raise
 
-    async def _put_counted(self, scope: Scope, put: Put, line: Line, way: Counted, pending: PendingCounts) -> None:
+    async def _put_counted(
+        self, scope: Scope, puts: Sequence[Put], lines: Sequence[Line], way: Counted, pending: PendingCounts
+    ) -> None:
         if way.opens is None:
-            await self._counters.count_with(scope, put, line)
+            await self._counters.count_with(scope, puts, lines)
         else:
-            await self._counters.open_with(scope, put, line, way.opens, pending)
-        pending.is_settled(line.id)
+            await self._counters.open_with(scope, puts, lines, way.opens, pending)
+        for line in lines:
+            pending.is_settled(line.id)
 
     def _recognise(self, item: Item | None, write: TurnWrite, pending: PendingCounts, partition: int) -> None:
         """Accept the stored turn if it is the one that was to be put.

@@ -18,7 +18,7 @@ Invariants:
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -122,6 +122,43 @@ class TurnAppender:
         queued = QueuedTurn(scope, placed.write.turn, placed.write.operation_id, stores.now())
         await self._outbox_worker.queue(queued, is_queued=placed.is_queued)
         return AppendedTurn(placed.write.turn, placed.repeated, pending=True)
+
+    async def append_all(self, requests: Sequence[AppendRequest]) -> list[AppendedTurn]:
+        """Append turns of one session, in order: new ones with one read and one write of the table.
+
+        Raises:
+            ConflictError: Two writers chose the same id. Some may be stored: append each of the turns again.
+            UnavailableError: Neither the table nor the outbox took them. Some may be stored.
+        """
+        stores, scope = self._stores, requests[0].write.scope
+        if not self._waits_for_table or stores.cache is not None or scope in self._outbox_worker.queued:
+            return [await self.append(request) for request in requests]
+        known = await self._recent_operations(requests[0])
+        if any(request.write.operation_id in known for request in requests):
+            return [await self.append(request) for request in requests]
+        placed: list[PlacedTurn] = []
+        for request in requests:
+            self._observer.appended(scope, request.tier, trims=False)
+            placed.append(self._place_after(request.write, max(known.values(), default="")))
+        try:
+            await stores.timeout.ask(lambda: stores.stored.put_all([one.write for one in placed]))
+        except UnavailableError:
+            if stores.outbox is None:
+                raise
+            for one in placed:
+                queued = QueuedTurn(scope, one.write.turn, one.write.operation_id, stores.now())
+                await self._outbox_worker.queue(queued, is_queued=False)
+            return [AppendedTurn(one.write.turn, pending=True) for one in placed]
+        return [AppendedTurn(one.write.turn) for one in placed]
+
+    def _place_after(self, write: TurnWrite, newest: str) -> PlacedTurn:
+        """Give the turn an id after this one, and after that of every turn that this process appended."""
+        last = max(newest, self._last_ids.get(write.scope) or "")
+        if write.turn.id <= last:
+            write = write.with_id(ulid_after(last, write.turn.at))
+        placed_id = write.turn.id
+        self._last_ids.update(write.scope, lambda last: max(last or "", placed_id))
+        return PlacedTurn(write, repeated=False, in_cache=True)
 
     async def _store(self, placed: PlacedTurn) -> bool:
         """Write the turn to the table; return False if the outbox has to take it because the table did not answer."""

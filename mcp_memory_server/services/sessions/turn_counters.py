@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +10,15 @@ from uuid import uuid4
 
 from mcp_memory_server.domain.kernel.items import Put, Update
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.counts import Amount, Counters, Line, Watermark, abandoned, not_counted
+from mcp_memory_server.domain.sessions.counts import (
+    Amount,
+    Counters,
+    Line,
+    Watermark,
+    abandoned,
+    amount_of,
+    not_counted,
+)
 from mcp_memory_server.domain.sessions.hot_sessions import MOST_PARTITIONS
 from mcp_memory_server.domain.sessions.pending_counts import PendingCounts, Plan, Uncounted
 from mcp_memory_server.errors import ConflictError, UnavailableError
@@ -56,23 +64,26 @@ class TurnCounters:
         """Return the counters as they are now."""
         return counters_from(await self._table.get(meta_key(scope)))
 
-    async def count_with(self, scope: Scope, turn: Put, line: Line) -> None:
-        """Write a turn and count it at once.
+    async def count_with(self, scope: Scope, turns: Sequence[Put], lines: Sequence[Line]) -> None:
+        """Write turns and count them at once.
 
         Raises:
-            ConflictError: There is a turn already. Nothing was written.
+            ConflictError: One of them is there already. Nothing was written.
         """
-        count = session_written(scope, self._now(), add={TURN_COUNT: 1, TOKEN_COUNT: line.tokens})
-        await self._table.write([turn, count], operation_id=uuid4().hex)
+        amount = amount_of(lines)
+        count = session_written(scope, self._now(), add={TURN_COUNT: amount.turns, TOKEN_COUNT: amount.tokens})
+        await self._table.write([*turns, count], operation_id=uuid4().hex)
 
-    async def open_with(self, scope: Scope, turn: Put, line: Line, writer: str, pending: PendingCounts) -> None:
-        """Write a turn, count it and open the writer's watermark, all at once; without the watermark if that fails.
+    async def open_with(
+        self, scope: Scope, turns: Sequence[Put], lines: Sequence[Line], writer: str, pending: PendingCounts
+    ) -> None:
+        """Write turns, count them and open the writer's watermark, all at once; without the watermark if that fails.
 
         Raises:
-            ConflictError: There is a turn already. Nothing was written.
+            ConflictError: One of them is there already. Nothing was written.
         """
         try:
-            is_open = await self._open_with(scope, turn, line, writer, pending)
+            is_open = await self._open_with(scope, turns, lines, writer, pending)
         except BaseException as error:
             pending.has_not_opened(writer, perhaps=not isinstance(error, ConflictError))
             raise
@@ -120,16 +131,18 @@ class TurnCounters:
         ended = session_written(scope, self._now(), set={ENDED_AT: ended_at.isoformat()})
         await self._table.update(ended, operation_id=operation_id)
 
-    async def _open_with(self, scope: Scope, turn: Put, line: Line, writer: str, pending: PendingCounts) -> bool:
-        """Return whether the watermark was opened; the turn is written in any case."""
+    async def _open_with(
+        self, scope: Scope, turns: Sequence[Put], lines: Sequence[Line], writer: str, pending: PendingCounts
+    ) -> bool:
+        """Return whether the watermark was opened; the turns are written in any case."""
         counters = pending.counters or await self.read(scope)
         for attempt in range(OPENED_WITHIN):
             now = self._now()
-            plan = pending.plan_to_open(writer, line, counters, now)
+            plan = pending.plan_to_open(writer, lines, counters, now)
             try:
-                await self._table.write([turn, _planned(scope, counters, plan, now)], operation_id=uuid4().hex)
+                await self._table.write([*turns, _planned(scope, counters, plan, now)], operation_id=uuid4().hex)
             except ConflictError:
-                if await self._table.get(turn.key) is not None:
+                if await self._table.get_many([turn.key for turn in turns], attributes=()):
                     raise
                 longest = FIRST_PAUSE_SECONDS * 2**attempt
                 await asyncio.sleep(random.uniform(0, longest))  # noqa: S311 - no secret depends on it
@@ -137,7 +150,7 @@ class TurnCounters:
             else:
                 pending.has_opened(writer, plan.set[writer], plan.applied_to(counters))
                 return True
-        await self.count_with(scope, turn, line)
+        await self.count_with(scope, turns, lines)
         return False
 
     async def _write(self, scope: Scope, pending: PendingCounts, *, last: bool) -> None:
