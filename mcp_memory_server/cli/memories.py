@@ -31,7 +31,8 @@ async def facts(parsed: argparse.Namespace, settings: Settings) -> int:
     else:
         below = f" below {parsed.topic!r}" if parsed.topic else ""
         columns = ["id", "topic", "since", "until", "learned", "sure", "source", "fact"]
-        print_table(columns, [_fact_row(fact) for fact in found], f"Nothing is known{below} yet.")
+        rows = [_fact_row(fact) for fact in found]
+        print_table(columns, rows, f"Nothing is known{below} yet.", optional=["source", "learned", "sure", "topic"])
     return 0
 
 
@@ -80,7 +81,9 @@ async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
         print_json(found.to_reply())
         return 0
     columns = ["id", "kind", "since", "until", "learned", "sure", *(["score"] if parsed.explain else []), "memory"]
-    print_table(columns, [_recalled_row(one) for one in found.memories], "Nothing that is known answers this.")
+    rows = [_recalled_row(one) for one in found.memories]
+    optional = ["learned", "kind", "sure", "score", "until", "since"]
+    print_table(columns, rows, "Nothing that is known answers this.", optional=optional)
     for missing in found.missing:
         say(f"incomplete: {missing}")
     if found.more:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_memory_server.domain.kernel.text import one_line, shortened
 
-SHORTEST_LAST_COLUMN = 20
+SHORTEST_LAST_COLUMN = 45
 
 
 def print_json(value: Any) -> None:
@@ -18,17 +18,46 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> None:
-    """Print rows under headings. On a terminal the last column is cut to fit; elsewhere nothing is."""
+def print_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], nothing: str, *, optional: Sequence[str] = ()
+) -> None:
+    """Print rows under headings. Elsewhere than on a terminal everything is printed.
+
+    On a terminal, columns without any value are left out, then as many ``optional`` ones, first to last, as the last
+    column needs to get `SHORTEST_LAST_COLUMN` characters; it is cut to fit.
+    """
     if not rows:
         print(nothing)
         return
-    lines = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(len(line[column]) for line in [headings, *lines]) for column in range(len(headings))]
-    room = _terminal_width() - sum(widths[:-1]) - 2 * (len(widths) - 1)
-    for line in [headings, ["-" * width for width in widths], *lines]:
+    table = [list(headings), *([one_line(cell) for cell in row] for row in rows)]
+    width = _terminal_width()
+    if width != sys.maxsize:
+        empty = [name for column, name in enumerate(headings) if not any(line[column] for line in table[1:])]
+        for name in [*empty, *optional]:
+            if name in empty or _room(table, width) < SHORTEST_LAST_COLUMN:
+                table = _without_column(table, name)
+    widths = _widths(table)
+    room = max(_room(table, width), SHORTEST_LAST_COLUMN)
+    for line in [table[0], ["-" * width for width in widths], *table[1:]]:
         cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths[:-1], strict=True)]
-        print("  ".join([*cells, shortened(line[-1], max(room, SHORTEST_LAST_COLUMN))]).rstrip())
+        print("  ".join([*cells, shortened(line[-1], room)]).rstrip())
+
+
+def _widths(table: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+
+
+def _room(table: Sequence[Sequence[str]], width: int) -> int:
+    """Return how many characters the last column can have."""
+    others = _widths(table)[:-1]
+    return width - sum(others) - 2 * len(others)
+
+
+def _without_column(table: Sequence[list[str]], name: str) -> list[list[str]]:
+    if name not in table[0]:
+        return list(table)
+    column = table[0].index(name)
+    return [[*line[:column], *line[column + 1 :]] for line in table]
 
 
 class ProgressLine:
