@@ -38,7 +38,7 @@ async def test_a_state_is_read_as_it_was_written(
     assert await other_client.states.read(scope) == SharedState(value, 1)
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}, b"bytes"], ids=str)
+@pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}, b"bytes"], ids=["object", "nan", "set", "bytes"])
 async def test_what_is_no_plain_data_is_refused(session_memory: OpenSessions, scope: Scope, value: object) -> None:
     with pytest.raises(InvalidRequestError, match="plain data"):
         await session_memory.states.write(scope, value, expected_version=0)
