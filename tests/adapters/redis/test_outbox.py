@@ -316,7 +316,7 @@ async def test_a_hung_server_is_unavailable_within_the_deadline(own_redis: Redis
     await outbox.close()
 
 
-async def test_the_outbox_of_a_session_memory_is_closed_with_it(
+async def test_the_outbox_beside_a_session_cache_is_closed_with_it(
     memory: RedisSessions, outbox: RedisOutbox, scope: Scope
 ) -> None:
     await outbox.close()

@@ -1,4 +1,4 @@
-"""A session memory that is down stops no agent: changes are applied locally, reported as such, and saved later."""
+"""A store of states that is down stops no agent: changes are applied locally, reported as such, and saved later."""
 
 import asyncio
 import sqlite3
