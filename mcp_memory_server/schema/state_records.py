@@ -6,8 +6,8 @@ what                 pk              sk           lives
 state of a session   STATES#<user>   <session>    a day after it was last written
 ===================  ==============  ===========  ====================================
 
-The version of a state is that of its item. A nonce tells apart two states with one version: after a state was removed,
-versions begin anew.
+The version of a state is that of its item. After a state was removed, versions begin anew; a nonce
+distinguishes two states with one version.
 """
 
 import json

@@ -8,7 +8,7 @@ from mcp_memory_server.adapters.sqlite.making import FileKind, check_header, mak
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS
 from mcp_memory_server.errors import ConfigurationError, TableDamagedError
 
-APPLICATION_ID = 0x4D656D31  # "Mem1" in the file's header tells our files from anyone else's
+APPLICATION_ID = 0x4D656D31  # "Mem1" in the file's header distinguishes our files from anyone else's
 FORMAT = 1
 BUSY_TIMEOUT_SECONDS = 20.0
 

@@ -100,7 +100,7 @@ class SqliteItemTable:
         if prefix and between:
             raise InvalidRequestError("give either a prefix or a range, not both")
         statement, parameters = select(pk, prefix, between, cursor, self._now(), descending=descending)
-        more = None if limit is None else limit + 1  # one row more tells whether a cursor is owed
+        more = None if limit is None else limit + 1  # one row more shows whether a cursor is needed
 
         def read(connection: sqlite3.Connection) -> list[Item]:
             found = connection.execute(f"{statement} LIMIT ?", (*parameters, -1 if more is None else more))

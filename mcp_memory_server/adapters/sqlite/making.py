@@ -82,7 +82,7 @@ def check_header(path: Path, kind: FileKind) -> None:
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another one under the same name; None if there is none."""
+    """Return the identity of a file, which another one under the same name has not; None if there is none."""
     try:
         status = path.stat()
     except OSError:

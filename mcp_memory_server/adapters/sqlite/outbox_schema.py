@@ -8,7 +8,7 @@ from mcp_memory_server.adapters.sqlite.file import connect, primary_code
 from mcp_memory_server.adapters.sqlite.making import FileKind, check_header, make_file
 from mcp_memory_server.errors import TableUnavailableError
 
-APPLICATION_ID = 0x4D656D4F  # "MemO" in the file's header tells our files from anyone else's
+APPLICATION_ID = 0x4D656D4F  # "MemO" in the file's header distinguishes our files from anyone else's
 FORMAT = 1
 
 # The numbers are never used again, so that an old receipt cannot name a new turn.
