@@ -6,6 +6,8 @@ SHELL       := bash
 PYTHON3 ?= python3
 PYTHON  := .venv/bin/python
 PYTEST  := $(PYTHON) -m pytest
+# Each worker starts engines of its own. PARALLEL= runs the tests one after the other.
+PARALLEL := --numprocesses logical --maxprocesses 4 --dist worksteal
 READY   := .venv/.ready
 RUNNING := .venv/.running
 UV      := .engines/uv/bin/uv
@@ -25,7 +27,7 @@ run: $(RUNNING) ## Start the server on this machine; it prints how to attach a c
 	@.venv/bin/mcp-memory-server serve --http
 
 test: lint engines ## Lint, then every test except the slow ones
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" $(PARALLEL)
 
 test-slow: engines ## The long runs: kills, power loss, soak
 	$(PYTEST) -m slow
@@ -33,7 +35,7 @@ test-slow: engines ## The long runs: kills, power loss, soak
 test-lowest: engines $(UV) ## The tests against the lowest version of each dependency that pyproject.toml allows
 	$(UV) venv --quiet --clear --python $(PYTHON) .venv-lowest
 	$(UV) pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable '.[all]' --group test
-	$(LOWEST) -m pytest -m "not slow"
+	$(LOWEST) -m pytest -m "not slow" $(PARALLEL)
 
 lint: $(READY) ## Style, formatting, types, import directions
 	$(PYTHON) -m ruff check .

@@ -10,7 +10,7 @@ TABLE_FORMS = (
     "sqlite:///path/to/file or dynamodb://table?region=eu-west-1, or dax://cluster:8111/table?region=eu-west-1 "
     "(daxs:// with TLS)"
 )
-SESSION_FORMS = "sqlite:, sqlite:///path/to/file, redis://host:6379/0, rediss://user:password@host:6379 or none"
+SESSION_FORMS = "none, redis://host:6379/0 or rediss://user:password@host:6379"
 OUTBOX_FORMS = "sqlite:, sqlite:///path/to/file, redis: (the one of the sessions) or none"
 DEAD_LETTER_FORMS = "sqlite: (in the file of the outbox) or sqs://queue?region=eu-west-1"
 SUMMARIZER_FORMS = "built-in, anthropic:claude-haiku-5-5, bedrock://MODEL_ID?region=eu-west-1 or none"
@@ -147,17 +147,17 @@ def parse_table(text: str) -> SqliteTable | DynamoDbTable | DaxTable:
     raise _unknown(TABLE_FORMS, text)
 
 
-def parse_sessions(text: str) -> LocalFile | RedisStore | Nowhere:
+def parse_sessions(text: str) -> RedisStore | Nowhere:
     """Parse where running sessions are cached. Errors do not quote the address: it may hold a password.
+
+    A file of earlier releases, ``sqlite:`` or ``sqlite:///path``, means none: sessions are read from the table.
 
     Raises:
         ValueError: It has none of the known forms. The message shows them.
     """
     url = urlsplit(text)
-    if text == "none":
+    if text == "none" or url.scheme == "sqlite":
         return Nowhere()
-    if url.scheme == "sqlite":
-        return LocalFile(_path(url))
     if url.scheme in ("redis", "rediss") and url.netloc:
         return RedisStore(text)
     raise ValueError(f"must be {SESSION_FORMS}")

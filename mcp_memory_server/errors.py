@@ -9,7 +9,7 @@ MemoryServerError
 ├── UnavailableError          it could not be read or written now; it may work later
 │   ├── TableUnavailableError … the table did not answer in time
 │   │   └── TableThrottledError   … because it throttled the request
-│   ├── CacheUnavailableError … the session memory did not answer in time
+│   ├── CacheUnavailableError … the session cache did not answer in time
 │   ├── ModelUnavailableError … a model did not answer in time; it may have cost money
 │   │   └── ModelBusyError    … because it refused the request; that cost nothing
 │   └── TableFullError        … the disk or table is full
@@ -55,7 +55,7 @@ class TableThrottledError(TableUnavailableError):
 
 
 class CacheUnavailableError(UnavailableError):
-    """The session memory did not answer in time. The table has the truth; only speed is lost."""
+    """The session cache did not answer in time. The table has the truth; only speed is lost."""
 
 
 class ModelUnavailableError(UnavailableError):

@@ -54,7 +54,7 @@ class Settings(BaseSettings):
     )
     # repr=False: an address may hold a password.
     sessions: Annotated[str, _form(parse_sessions)] = Field(
-        default="sqlite:", repr=False, description="Where running sessions are cached: sqlite:, redis://… or none"
+        default="none", repr=False, description="Where running sessions are cached: redis://…, rediss://… or none"
     )
     acknowledge: Acknowledge = Field(
         default=Acknowledge.TABLE, description="When a turn is acknowledged: in the table, or in the outbox"

@@ -15,7 +15,7 @@ _LINE_BREAK = 1
 
 _STATUS_LINES = {
     Status.UNAVAILABLE: "- shared state: unavailable; what other agents did may be missing here",
-    Status.PARTIAL: "- shared state: partial; some changes were lost while the session memory was away",
+    Status.PARTIAL: "- shared state: partial; some changes were lost while the store did not answer",
 }
 
 

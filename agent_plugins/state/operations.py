@@ -11,7 +11,7 @@ from mcp_memory_server import InvalidRequestError, Status
 
 @dataclass(frozen=True)
 class Saved:
-    """The result of a change. ``complete``: the session memory has it. ``unavailable``: only this process has it yet.
+    """The result of a change. ``complete``: the store has it. ``unavailable``: only this process has it yet.
 
     ``repeated`` says that the operation had been applied before, so nothing was changed.
     """

@@ -37,7 +37,7 @@ class StateCoordinator:
     """The shared state of one session: conversation, task and environment.
 
     A change is a function that is applied to the newest state, and applied again after a conflict, so that agents may
-    change different things at the same time. It is acknowledged (``complete``) when the session memory has it. A
+    change different things at the same time. It is acknowledged (``complete``) when the store has it. A
     memory that is down never stops an agent: the change is applied locally, the result says ``unavailable``, and it is
     saved when the memory is back.
 
@@ -74,12 +74,12 @@ class StateCoordinator:
 
     @property
     def status(self) -> Status:
-        """Whether the state is complete. ``unavailable``: the session memory was not asked yet, or did not answer."""
+        """Whether the state is complete. ``unavailable``: the store was not asked yet, or did not answer."""
         return self._saver.status
 
     @property
     def unsaved(self) -> int:
-        """How many changes are not saved yet, because the session memory did not answer."""
+        """How many changes are not saved yet, because the store did not answer."""
         return self._saver.unsaved
 
     @property

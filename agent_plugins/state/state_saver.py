@@ -51,7 +51,7 @@ class StateSaver:
         self._scope = scope
         self._on_external_change = on_external_change
         self._breaker = CircuitBreaker(
-            "session memory", BreakerRules(1, REST_SECONDS, 2 * DEADLINE_SECONDS), monotonic=monotonic
+            "shared state", BreakerRules(1, REST_SECONDS, 2 * DEADLINE_SECONDS), monotonic=monotonic
         )
         self._lock = Lock()
         self._writer = uuid4().hex[:12]

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mcp_memory_server.addresses import (
-    LocalFile,
     Nowhere,
     RedisStore,
     SqliteTable,
@@ -118,16 +117,13 @@ async def _probe(memory: Memory) -> str:
 
 
 async def _sessions(memory: Memory, settings: Settings) -> str:
-    """Ask the session memory about a made-up session."""
+    """Ask the session store about a made-up session."""
     match parse_sessions(settings.sessions):
         case Nowhere():
             return "none: sessions are read from the table"
-        case LocalFile():
-            where = "a file"
         case RedisStore():
-            where = "Redis"  # without its address, which may hold a password
-    await memory.states.read(Scope(f"doctor-{secrets.token_hex(6)}", "probe"))
-    return f"cached in {where}, which answered"
+            await memory.states.read(Scope(f"doctor-{secrets.token_hex(6)}", "probe"))
+            return "cached in Redis, which answered"  # without its address, which may hold a password
 
 
 async def _cluster(settings: Settings) -> list[Finding]:

@@ -25,7 +25,7 @@ settings, from the environment:
   MCP_MEMORY_TABLE         where memory is kept: sqlite:///path/to/file (default: a file in your data folder)
                            or dynamodb://table?region=eu-west-1
                            or dax://cluster:8111/table?region=eu-west-1
-  MCP_MEMORY_SESSIONS      where running sessions are cached: sqlite: (default), redis://host:6379/0 or none
+  MCP_MEMORY_SESSIONS      where running sessions are cached: redis://host:6379/0 or none (default)
   MCP_MEMORY_ACKNOWLEDGE   when a turn is acknowledged: in the table (default), or already in the outbox
   MCP_MEMORY_OUTBOX        where turns wait for the table: sqlite: (default), redis: (that of the sessions) or none
   MCP_MEMORY_DEAD_LETTERS  where turns go that the table rejects: sqlite: (default) or sqs://queue?region=…

@@ -69,7 +69,7 @@ class SessionCache(Protocol):
         ...
 
     async def drop(self, scope: Scope) -> None:
-        """Discard the session with its shared state and its deadline. Dropping an absent one is a no-op."""
+        """Discard the session and its deadline. Dropping an absent one is a no-op."""
         ...
 
     async def set_summary(self, scope: Scope, summary: str) -> None:

@@ -10,8 +10,8 @@ from mcp_memory_server.domain.sessions.cached_session import SharedState
 class SharedStateStore(Protocol):
     """One value of plain data per session, with a version.
 
-    Every scope names a session. A state expires when its session would have ended, two hours after it was last used.
-    Any method may raise UnavailableError.
+    Every scope names a session. A state lives for at least two hours after it was last written. Any method may raise
+    UnavailableError.
     """
 
     async def read(self, scope: Scope) -> SharedState:
@@ -25,6 +25,10 @@ class SharedStateStore(Protocol):
             ConflictError: Another version is stored. Nothing was written.
             InvalidRequestError: The value is no plain data, or is too large for the store. Nothing was written.
         """
+        ...
+
+    async def drop(self, scope: Scope) -> None:
+        """Remove the shared state; the next one begins with version 1. Dropping an absent one is a no-op."""
         ...
 
     def watch(self, scope: Scope) -> AsyncIterator[int]:

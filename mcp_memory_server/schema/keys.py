@@ -17,6 +17,7 @@ past chats                 USER#<user>      CHAT#<agent>#<ulid>              for
 times each was returned    USER#<user>      USED                             90 days after the last
 tool call                  TOOLS#<user>     <ulid>                           30 days
 snapshot, of a framework   SNAP#<user>      see `snapshot_records`           90 days
+state shared by agents     STATES#<user>    <session>                        a day after it was last written
 epoch of cached sessions   COPIES           EPOCH                            for ever; one item of no user
 spent by all in a day      SPENDING         <day>                            90 days; of no user
 =========================  ===============  ===============================  =====================================
@@ -239,6 +240,11 @@ def tools_index(scope: Scope, session_id: str) -> str:
 def snapshots_partition(user_id: str) -> str:
     """Return the partition that holds the snapshots of agent frameworks for a user."""
     return f"SNAP#{encoded(user_id)}"
+
+
+def states_partition(user_id: str) -> str:
+    """Return the partition that holds the states that agents share in the sessions of a user."""
+    return f"STATES#{encoded(user_id)}"
 
 
 def encoded(part: str) -> str:

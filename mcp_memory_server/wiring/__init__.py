@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
-from mcp_memory_server.addresses import SqliteTable, parse_table
+from mcp_memory_server.addresses import Nowhere, SqliteTable, parse_outbox, parse_table
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.embedder import Embedder
@@ -34,7 +34,6 @@ from mcp_memory_server.wiring.session_backends import (
     is_embedded,
     open_backends,
     outbox_file,
-    sessions_file,
 )
 from mcp_memory_server.wiring.tables import (
     cached_reads,
@@ -93,14 +92,14 @@ async def open_memory(
 
     def beside() -> SessionBackends:
         opened.append(open_backends(settings, now))
-        return opened[-1] if metrics is None else measured_sessions(settings, opened[-1], metrics)
+        return opened[-1] if metrics is None else measured_sessions(opened[-1], metrics)
 
     try:
         items, near = table, cached_reads(settings, table)
         if metrics is not None:
             items, near = (measured_table(settings, one, metrics) for one in (items, near))
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
-        finalizes = finalize_sessions and (at_once or sessions_file(settings).exists())
+        finalizes = finalize_sessions and (at_once or isinstance(parse_outbox(settings.outbox), Nowhere))
         running = _running(
             items,
             beside,
@@ -242,8 +241,10 @@ def _assembled(
     summaries = Summaries(table, now)
 
     def elsewhere() -> OtherStores:
-        beside = sessions().beside
-        return OtherStores(beside.cache, [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None])
+        running = sessions()
+        beside = running.beside
+        queues = [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None]
+        return OtherStores(beside.cache, running.stores.states, queues)
 
     return Memory(
         facts=facts,

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mcp_memory_server.addresses import DaxTable, DynamoDbTable, RedisStore, SqliteTable, parse_sessions, parse_table
+from mcp_memory_server.addresses import DaxTable, DynamoDbTable, SqliteTable, parse_table
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.settings import Settings
@@ -64,7 +64,7 @@ def measured_table(settings: Settings, table: ItemTable, metrics: Metrics) -> It
     return MeasuredItemTable(table, metrics, engine=_ENGINES[type(parse_table(settings.table))])
 
 
-def measured_sessions(settings: Settings, beside: SessionBackends, metrics: Metrics) -> SessionBackends:
+def measured_sessions(beside: SessionBackends, metrics: Metrics) -> SessionBackends:
     """Return what lies beside the table, with every call to the stores of sessions measured."""
     from mcp_memory_server.adapters.opentelemetry.session_stores import (
         MeasuredSessionCache,
@@ -73,8 +73,7 @@ def measured_sessions(settings: Settings, beside: SessionBackends, metrics: Metr
         SessionCalls,
     )
 
-    engine = "redis" if isinstance(parse_sessions(settings.sessions), RedisStore) else "sqlite"
-    calls = SessionCalls(metrics, engine)
+    calls = SessionCalls(metrics, engine="redis")
     return replace(
         beside,
         cache=beside.cache and MeasuredSessionCache(beside.cache, calls),

@@ -1,8 +1,8 @@
-"""Choosing what lies beside the table: the cache of running sessions, the outbox and the dead letters."""
+"""Choose what is used beside the table: the cache of running sessions, the outbox and the dead letters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,20 +33,18 @@ from mcp_memory_server.wiring.packages import missing_package
 
 if TYPE_CHECKING:
     from mcp_memory_server.adapters.redis.sessions import RedisSessions
-    from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 
-    _Sessions = SqliteSessionMemory | RedisSessions | None
-
-SESSIONS_FILE = "sessions.db"
 OUTBOX_FILE = "outbox.db"
 NAME_LENGTH = 8
+LOCAL_STATE_POLL = timedelta(milliseconds=100)
+REMOTE_STATE_POLL = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
 class SessionBackends:
     """What running sessions use beside the table; each may be done without.
 
-    The cache is used only where every process that writes to the table can reach it.
+    Without a store of shared ``states`` they are in the table, and a watched one is read every ``state_poll``.
     """
 
     cache: SessionCache | None = None
@@ -56,16 +54,17 @@ class SessionBackends:
     dead_letters: DeadLetters | None = None
     acknowledge: Acknowledge = Acknowledge.TABLE
     outbox_is_in_cache: bool = False
+    state_poll: timedelta = LOCAL_STATE_POLL
 
     async def close(self) -> None:
-        """Let go of all of them."""
+        """Close all of them."""
         for store in (self.cache, self.outbox, self.dead_letters):
             if store is not None:
                 await store.close()
 
 
 def is_embedded(settings: Settings) -> bool:
-    """Tell whether nothing but files of this machine is used beside the table."""
+    """Return whether nothing but files of this machine is used beside the table."""
     stores = (
         parse_sessions(settings.sessions),
         parse_outbox(settings.outbox),
@@ -75,21 +74,12 @@ def is_embedded(settings: Settings) -> bool:
 
 
 def outbox_file(settings: Settings) -> Path:
-    """Return the file in which turns wait, and dead letters lie, if they are kept in a file."""
+    """Return the file of the outbox and the dead letters, if they are stored in a file."""
     match parse_outbox(settings.outbox):
         case LocalFile(Path() as path):
             return path
         case _:
             return _folder(settings) / OUTBOX_FILE
-
-
-def sessions_file(settings: Settings) -> Path:
-    """Return the file in which running sessions are at hand, if they are kept in a file."""
-    match parse_sessions(settings.sessions):
-        case LocalFile(Path() as path):
-            return path
-        case _:
-            return _folder(settings) / SESSIONS_FILE
 
 
 def open_backends(settings: Settings, now: Callable[[], datetime]) -> SessionBackends:
@@ -98,26 +88,24 @@ def open_backends(settings: Settings, now: Callable[[], datetime]) -> SessionBac
     Raises:
         ConfigurationError: A package is missing, or two settings do not go together.
     """
-    sessions = _open_sessions(settings, now)
+    sessions = _open_sessions(settings)
     outbox = _open_outbox(settings, sessions, now)
     if outbox is None and settings.acknowledge is Acknowledge.OUTBOX:
         raise ConfigurationError("MCP_MEMORY_ACKNOWLEDGE=outbox needs an outbox; MCP_MEMORY_OUTBOX is none")
-    # A file of this machine misses what other machines write to a table that they share.
-    in_redis = isinstance(parse_sessions(settings.sessions), RedisStore)
-    is_shared = in_redis or isinstance(parse_table(settings.table), SqliteTable)
     return SessionBackends(
-        cache=sessions.cache if sessions is not None and is_shared else None,
+        cache=None if sessions is None else sessions.cache,
         states=None if sessions is None else sessions.states,
-        deadlines=sessions.deadlines if sessions is not None and is_shared else None,
+        deadlines=None if sessions is None else sessions.deadlines,
         outbox=outbox,
         dead_letters=_open_dead_letters(settings, now),
         acknowledge=settings.acknowledge,
         outbox_is_in_cache=isinstance(parse_outbox(settings.outbox), RedisStore),
+        state_poll=LOCAL_STATE_POLL if isinstance(parse_table(settings.table), SqliteTable) else REMOTE_STATE_POLL,
     )
 
 
 def _name(settings: Settings) -> str:
-    """Return what tells the cache of this table from that of another one in the same Redis."""
+    """Return the name of this table's cache: several tables may share a Redis."""
     match parse_table(settings.table):
         case SqliteTable(path):
             named = f"sqlite {path}"
@@ -131,12 +119,8 @@ def _folder(settings: Settings) -> Path:
     return table.path.parent if isinstance(table, SqliteTable) else data_folder()
 
 
-def _open_sessions(settings: Settings, now: Callable[[], datetime]) -> "_Sessions":
+def _open_sessions(settings: Settings) -> "RedisSessions | None":
     match parse_sessions(settings.sessions):
-        case LocalFile():
-            from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
-
-            return SqliteSessionMemory(sessions_file(settings), now=now)
         case RedisStore(url):
             try:
                 from mcp_memory_server.adapters.redis.sessions import open_redis
@@ -147,7 +131,7 @@ def _open_sessions(settings: Settings, now: Callable[[], datetime]) -> "_Session
             return None
 
 
-def _open_outbox(settings: Settings, sessions: "_Sessions", now: Callable[[], datetime]) -> Outbox | None:
+def _open_outbox(settings: Settings, sessions: "RedisSessions | None", now: Callable[[], datetime]) -> Outbox | None:
     match parse_outbox(settings.outbox):
         case LocalFile():
             from mcp_memory_server.adapters.sqlite.outbox import SqliteOutbox
@@ -159,7 +143,7 @@ def _open_outbox(settings: Settings, sessions: "_Sessions", now: Callable[[], da
             return None
 
 
-def _redis_outbox(sessions: "_Sessions") -> Outbox:
+def _redis_outbox(sessions: "RedisSessions | None") -> Outbox:
     try:
         from mcp_memory_server.adapters.redis.outbox import RedisOutbox
         from mcp_memory_server.adapters.redis.sessions import RedisSessions

@@ -23,6 +23,7 @@ from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.sessions.shared_states import SharedStates
 from mcp_memory_server.services.sessions.snapshots import Snapshots
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns, TableTimeout
+from mcp_memory_server.services.sessions.table_states import TableStates
 from mcp_memory_server.services.sessions.turn_appender import TurnAppender
 from mcp_memory_server.wiring.session_backends import SessionBackends
 from mcp_memory_server.wiring.summaries import FinalizerOptions, RunningFinalizer, compose_finalizer
@@ -33,6 +34,7 @@ class RunningSessions:
     """The services of conversations, and what works for them in the background."""
 
     services: SessionServices
+    stores: SessionStores
     reader: SessionReader
     beside: SessionBackends
     outbox_worker: OutboxWorker
@@ -73,6 +75,7 @@ def run_sessions(
         stored,
         beside.cache,
         beside.deadlines,
+        beside.states or TableStates(table, now, poll=beside.state_poll),
         epoch,
         beside.outbox,
         timeout,
@@ -89,11 +92,11 @@ def run_sessions(
     services = SessionServices(
         conversations=Conversations(stores, reader, appender, count_tokens, observer=finalizer.worker),
         chats=Chats(table, now),
-        states=SharedStates(beside.states),
+        states=SharedStates(stores.states),
         tool_log=ToolLog(table, now),
         snapshots=Snapshots(table, now),
         redrive=Redrive(stores, beside.dead_letters),
         finalizer=finalizer.finalizer,
         spending=finalizer.spending,
     )
-    return RunningSessions(services, reader, beside, outbox_worker, finalizer)
+    return RunningSessions(services, stores, reader, beside, outbox_worker, finalizer)

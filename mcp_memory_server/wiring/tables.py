@@ -25,8 +25,11 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics
         case SqliteTable(path):
             # Adapters are imported where they are chosen: nobody loads boto3 to use SQLite.
             from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
+            from mcp_memory_server.adapters.sqlite.session_file import delete_session_file
 
-            return await SqliteItemTable.open(path, now=now)
+            table = await SqliteItemTable.open(path, now=now)
+            delete_session_file(path)
+            return table
         case DynamoDbTable(name, region, endpoint):
             try:
                 from mcp_memory_server.adapters.dynamodb.item_table import open_dynamodb

@@ -55,7 +55,7 @@ class Ways:
 
 @asynccontextmanager
 async def memory_through_dax(stage: DaxStage, ways: Ways, *, near: bool = True) -> AsyncGenerator[Memory]:
-    """Run a memory as one more process would, without a session memory: what is not in Redis shows."""
+    """Run a memory as one more process would, without a session cache: what is not in Redis shows."""
     now = datetime.now(UTC)
     table = open_dax(stage.cluster.url, stage.table, endpoint=stage.endpoint, deadline=PATIENCE, metrics=ways)
     nearby = table.cached_reads() if near else table

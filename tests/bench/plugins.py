@@ -99,7 +99,7 @@ async def _measure_state(url: str) -> Figures:
     rows: list[dict[str, Cell]] = []
     for name, sessions in (("SQLite", None), ("Redis", url)):
         with tempfile.TemporaryDirectory() as folder:
-            own = sessions or f"sqlite://{folder}/sessions.db"
+            own = sessions or "none"
             async with open_memory(Settings(table=f"sqlite://{folder}/memory.db", sessions=own)) as memory:
                 rows += await _state_rows(name, memory, client)
     client.close()

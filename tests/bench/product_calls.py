@@ -137,7 +137,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with redis_server(folder) as redis:
-            for engine, sessions in (("no Redis", "none"), ("SQLite", "sqlite:"), ("Redis", redis.url)):
+            for engine, sessions in (("no Redis", "none"), ("Redis", redis.url)):
                 at = folder / engine
                 at.mkdir()
                 async with counted_memory(at, sessions) as (memory, counter):

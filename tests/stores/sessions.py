@@ -1,15 +1,13 @@
-"""Where a session memory lies: a value from which several clients open the same one."""
+"""Where the stores of sessions are: a value from which several clients open the same ones."""
 
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Protocol, cast
 
 from mcp_memory_server.adapters.redis.sessions import open_redis
-from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
 from mcp_memory_server.domain.sessions.cached_session import Appended, CacheContext, CachedSession, CacheMiss
@@ -46,24 +44,17 @@ class OpenSessions(Protocol):
     async def close(self) -> None: ...
 
 
-class SessionStore(Protocol):
+class SessionStores(Protocol):
     async def open(self, now: Now, settling: timedelta = AT_ONCE) -> OpenSessions: ...
 
 
 @dataclass(frozen=True)
-class SqliteStore:
-    path: Path
-
-    async def open(self, now: Now, settling: timedelta = AT_ONCE) -> OpenSessions:
-        return await SqliteSessionMemory.open(self.path, now=now, deadline=PATIENCE, settling=settling)
-
-
-@dataclass(frozen=True)
-class RedisStore:
+class RedisStores:
     url: str
+    namespace: str = ""
 
     async def open(self, now: Now, settling: timedelta = AT_ONCE) -> OpenSessions:  # noqa: ARG002
-        return open_redis(self.url, deadline=PATIENCE, settling=settling)
+        return open_redis(self.url, namespace=self.namespace, deadline=PATIENCE, settling=settling)
 
 
 def new_scope() -> Scope:
@@ -122,7 +113,7 @@ async def try_to_append(
     return await memory.cache.append(write, CacheContext(tier, limits or Limits(), now, epoch), after=after)
 
 
-async def note(
+async def record_stored(
     memory: OpenSessions,
     scope: Scope,
     turn: Turn,
@@ -137,20 +128,20 @@ async def note(
 
 
 async def token_for(memory: OpenSessions, scope: Scope, *, epoch: int = EPOCH) -> str:
-    """Return what a copy is filled with, where there is none yet."""
+    """Return the token with which a session is filled that is not cached yet."""
     found = await memory.cache.load(scope, epoch=epoch)
     assert isinstance(found, CacheMiss)
     return found.token
 
 
-async def served(memory: OpenSessions, scope: Scope, *, epoch: int = EPOCH) -> CachedSession:
-    """Return the copy, which must be served."""
+async def load_whole(memory: OpenSessions, scope: Scope, *, epoch: int = EPOCH) -> CachedSession:
+    """Return the cached session, which must be whole."""
     found = await memory.cache.load(scope, epoch=epoch)
     assert isinstance(found, CachedSession)
     return found
 
 
-def copy_of(
+def cached(
     turns: Sequence[Turn],
     *,
     count: int | None = None,
@@ -158,7 +149,7 @@ def copy_of(
     summary: str | None = None,
     gap: str = "",
 ) -> CachedSession:
-    """Return what the table says about a session of which it gave these turns."""
+    """Return a session as it is filled from a table that has these turns."""
     tokens = sum(turn.token_count for turn in turns)
     return CachedSession(
         tuple(turns), len(turns) if count is None else count, tokens, tokens if total is None else total, summary, gap
@@ -168,7 +159,7 @@ def copy_of(
 async def fill(
     memory: OpenSessions,
     scope: Scope,
-    copy: CachedSession,
+    session: CachedSession,
     token: str,
     *,
     tier: Tier = Tier.STANDARD,
@@ -176,23 +167,23 @@ async def fill(
     now: datetime = NOW,
     epoch: int = EPOCH,
 ) -> bool:
-    return await memory.cache.fill(scope, copy, CacheContext(tier, limits or Limits(), now, epoch), token=token)
+    return await memory.cache.fill(scope, session, CacheContext(tier, limits or Limits(), now, epoch), token=token)
 
 
 async def begin(
     memory: OpenSessions,
     scope: Scope,
-    copy: CachedSession | None = None,
+    session: CachedSession | None = None,
     *,
     tier: Tier = Tier.STANDARD,
     now: datetime = NOW,
     epoch: int = EPOCH,
 ) -> None:
-    """Make a session whole; a new one, unless it is said what the table holds."""
+    """Make a session whole: a new one, unless the turns of the table are given."""
     token = await token_for(memory, scope, epoch=epoch)
-    assert await fill(memory, scope, copy or copy_of(()), token, tier=tier, now=now, epoch=epoch)
+    assert await fill(memory, scope, session or cached(()), token, tier=tier, now=now, epoch=epoch)
 
 
-def watching(memory: OpenSessions, scope: Scope) -> aclosing[AsyncGenerator[int]]:
+def watching(states: SharedStateStore, scope: Scope) -> aclosing[AsyncGenerator[int]]:
     """Watch the state, and stop at the end of the block."""
-    return aclosing(cast("AsyncGenerator[int]", memory.states.watch(scope)))
+    return aclosing(cast("AsyncGenerator[int]", states.watch(scope)))

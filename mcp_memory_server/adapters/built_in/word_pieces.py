@@ -52,14 +52,14 @@ class WordPieces:
     def _cut(self, word: str) -> tuple[int, ...]:
         """Return the longest known piece at the beginning, then the longest of what is left, to the end."""
         pieces: list[int] = []
-        start, mark = 0, ""
+        start, prefix = 0, ""
         while start < len(word):
             ends = range(len(word), start, -1)
-            end = next((end for end in ends if mark + word[start:end] in self._vocabulary), None)
+            end = next((end for end in ends if prefix + word[start:end] in self._vocabulary), None)
             if end is None:
                 return self._unknown
-            pieces.append(self._vocabulary[mark + word[start:end]])
-            start, mark = end, _INSIDE
+            pieces.append(self._vocabulary[prefix + word[start:end]])
+            start, prefix = end, _INSIDE
         return tuple(pieces)
 
 

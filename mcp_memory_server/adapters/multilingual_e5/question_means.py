@@ -2,7 +2,7 @@
 
 The mean of all languages is half English. What then remains of a question in Japanese or Chinese says for a good part
 that it is one, and so the same few memories in that language are near to whatever is asked. That is why most of what is
-taken off these is the mean of their own language. Their script tells which one that is; others it does not tell apart.
+taken off these is the mean of their own language. Their script shows which one that is; others share a script.
 """
 
 import re

@@ -99,6 +99,10 @@ class MeasuredSharedStateStore:
         written = self._states.write(scope, value, expected_version=expected_version)
         return await self._calls.make(WRITE_LATENCY, "write_state", written)
 
+    async def drop(self, scope: Scope) -> None:
+        """See the port."""
+        await self._calls.make(WRITE_LATENCY, "drop_state", self._states.drop(scope))
+
     def watch(self, scope: Scope) -> AsyncIterator[int]:
         """See the port. It waits for as long as nothing changes, so there is nothing to measure."""
         return self._states.watch(scope)

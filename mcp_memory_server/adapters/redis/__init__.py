@@ -1,1 +1,1 @@
-"""The session memory on Redis, or on anything that speaks its protocol and runs its scripts."""
+"""The stores of sessions and the outbox on Redis, or on anything that speaks its protocol and runs its scripts."""

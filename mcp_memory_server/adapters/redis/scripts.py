@@ -64,6 +64,7 @@ LOAD = _script("load", "session")
 FILL = _script("fill", "session")
 DROP = _script("drop", "session")
 WRITE_STATE = _script("write_state", "session")
+DROP_STATE = _script("drop_state", "session")
 SETTLE = _script("settle", "session")
 SET_SUMMARY = _script("set_summary", "session")
 

@@ -103,7 +103,7 @@ class RedisSessionCache:
     async def drop(self, scope: Scope) -> None:
         """See the port."""
         keys = keys_of(scope, self._space)
-        await self._calls.run(lambda client: DROP.run(client, keys.cached, keys.member, keys.channel))
+        await self._calls.run(lambda client: DROP.run(client, keys.cached, keys.member))
 
     async def set_summary(self, scope: Scope, summary: str) -> None:
         """See the port."""

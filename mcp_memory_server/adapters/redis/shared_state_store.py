@@ -7,7 +7,7 @@ from typing import Any
 from mcp_memory_server.adapters.redis.address import Client
 from mcp_memory_server.adapters.redis.calls import Calls
 from mcp_memory_server.adapters.redis.keys import keys_of
-from mcp_memory_server.adapters.redis.scripts import WRITE_STATE
+from mcp_memory_server.adapters.redis.scripts import DROP_STATE, WRITE_STATE
 from mcp_memory_server.adapters.redis.times import milliseconds
 from mcp_memory_server.adapters.redis.watching import versions
 from mcp_memory_server.domain.kernel.scope import Scope
@@ -37,6 +37,11 @@ class RedisSharedStateStore:
         if not version:
             raise ConflictError(f"the shared state is no longer at version {expected_version}; read it again")
         return version
+
+    async def drop(self, scope: Scope) -> None:
+        """See the port."""
+        keys = keys_of(scope, self._space)
+        await self._calls.run(lambda client: DROP_STATE.run(client, keys.cached, keys.channel))
 
     def watch(self, scope: Scope) -> AsyncIterator[int]:
         """See the port. A version that exists at the start is yielded at once; a lost server is reconnected to."""

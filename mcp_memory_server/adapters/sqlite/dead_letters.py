@@ -65,10 +65,10 @@ class SqliteDeadLetters:
 
 
 def _add(connection: sqlite3.Connection, letter: DeadLetter) -> None:
-    told = (letter.reason, letter.died_at.isoformat())
+    reason_and_time = (letter.reason, letter.died_at.isoformat())
     connection.execute(
         f"INSERT INTO letters ({COLUMNS}, reason, died_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*columns_of(letter.queued, *told), *told),
+        (*columns_of(letter.queued, *reason_and_time), *reason_and_time),
     )
 
 
@@ -104,7 +104,7 @@ def _put_in_hand(connection: sqlite3.Connection, number: int, until: datetime) -
 
 
 def _read(connection: sqlite3.Connection, number: int) -> DeadLetter | None:
-    """Return the letter, None if it is not what was written. Why is not told: the words of such errors may quote it."""
+    """Return the letter, None if it cannot be read. Errors about that may quote it, so they are not passed on."""
     try:
         *columns, reason, died_at = connection.execute(
             f"SELECT {COLUMNS}, reason, died_at FROM letters WHERE number = ?", (number,)

@@ -1,4 +1,4 @@
-"""What a memory file is like, for the person who looks after it."""
+"""Describe a memory file, for its operator."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class FileDescription:
 
 
 async def describe_file(path: Path) -> FileDescription:
-    """Read the whole file and tell what it is like.
+    """Read the whole file and describe it.
 
     Raises:
         ConfigurationError: There is none yet.

@@ -4,11 +4,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from mcp_memory_server.adapters.sqlite.making import header_of, make_file
+from mcp_memory_server.adapters.sqlite.making import FileKind, check_header, make_file
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS
 from mcp_memory_server.errors import ConfigurationError, TableDamagedError
 
-APPLICATION_ID = 0x4D656D31  # "Mem1" in the file's header tells our files from anyone else's
+APPLICATION_ID = 0x4D656D31  # "Mem1" in the file's header distinguishes our files from anyone else's
 FORMAT = 1
 BUSY_TIMEOUT_SECONDS = 20.0
 
@@ -44,7 +44,7 @@ def prepare_file(path: Path) -> None:
     try:
         if not path.exists():
             make_file(path, _SCHEMA + INDEX)
-        _check_header(path)
+        check_header(path, MEMORY_FILE)
     except sqlite3.Error as error:
         raise ConfigurationError(f"cannot make the memory file {str(path)!r}: {error}") from error
     except OSError as error:
@@ -78,21 +78,6 @@ def primary_code(error: Exception) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def _check_header(path: Path) -> None:
-    if not path.stat().st_size:
-        raise TableDamagedError(f"{str(path)!r} is empty, so what it held is lost. {_way_out(path)}")
-    header = header_of(path)
-    if header is None:
-        raise TableDamagedError(f"{str(path)!r} is not a memory file, or its beginning is damaged. {_way_out(path)}")
-    if header.application_id != APPLICATION_ID:
-        raise TableDamagedError(f"{str(path)!r} is a database of another program. {_way_out(path)}")
-    if header.user_version > FORMAT:
-        raise TableDamagedError(
-            f"{str(path)!r} was written by a newer release (format {header.user_version}, this one reads {FORMAT}). "
-            "Upgrade mcp-agent-memory"
-        )
-
-
 def _has_index(path: Path) -> bool:
     # Read-only: closing such a connection writes nothing, so a damaged file stays as it is.
     try:
@@ -110,3 +95,6 @@ def _way_out(path: Path) -> str:
         f"It was left untouched. Restore it from a backup, or move it away: mv {str(path)!r} {str(path) + '.damaged'!r}"
         ", and a new one is made; or point MCP_MEMORY_TABLE at another file"
     )
+
+
+MEMORY_FILE = FileKind("a memory file", APPLICATION_ID, FORMAT, TableDamagedError, _way_out)

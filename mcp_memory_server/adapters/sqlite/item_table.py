@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from mcp_memory_server.adapters.sqlite.file import connect, prepare_file, primary_code
-from mcp_memory_server.adapters.sqlite.making import identity_of
+from mcp_memory_server.adapters.sqlite.opened_file import OpenedFile, error_from
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select, select_index
 from mcp_memory_server.adapters.sqlite.writer import Writer
@@ -41,11 +41,13 @@ class SqliteItemTable:
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="memory-reader")
-        self._file = identity_of(path)
+        self._file = OpenedFile(path)
         self._here = connect(path)
         self._here.execute("PRAGMA busy_timeout = 0")
         self._is_read_here = threading.Lock()
-        self._writer = Writer(connect(path), lambda connection: delete_expired(connection, now()), self._check_in_place)
+        self._writer = Writer(
+            connect(path), lambda connection: delete_expired(connection, now()), self._file.check_in_place
+        )
         self._closed = False
 
     @classmethod
@@ -98,7 +100,7 @@ class SqliteItemTable:
         if prefix and between:
             raise InvalidRequestError("give either a prefix or a range, not both")
         statement, parameters = select(pk, prefix, between, cursor, self._now(), descending=descending)
-        more = None if limit is None else limit + 1  # one row more tells whether a cursor is owed
+        more = None if limit is None else limit + 1  # one row more shows whether a cursor is needed
 
         def read(connection: sqlite3.Connection) -> list[Item]:
             found = connection.execute(f"{statement} LIMIT ?", (*parameters, -1 if more is None else more))
@@ -208,13 +210,6 @@ class SqliteItemTable:
             self._connections.append(self._local.connection)
         return self._local.connection
 
-    def _check_in_place(self) -> None:
-        # SQLite would go on in a file that nobody finds again, and what it keeps there is lost.
-        if identity_of(self._path) != self._file:
-            raise TableUnavailableError(
-                f"{str(self._path)!r} was moved, deleted or replaced while in use; put it back or restart the server"
-            )
-
     async def _apply(self, writes: Sequence[Write], operation_id: str | None) -> list[Stored]:
         check_operation_id(operation_id)
         checked = checked_writes(writes)
@@ -225,7 +220,7 @@ class SqliteItemTable:
         self._refuse_when_closed()
 
         def read() -> R:
-            self._check_in_place()
+            self._file.check_in_place()
             return work(self._reader())
 
         try:
@@ -239,7 +234,7 @@ class SqliteItemTable:
         if not self._is_read_here.acquire(blocking=False):
             return None
         try:
-            self._check_in_place()
+            self._file.check_in_place()
             return work(self._here)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -260,9 +255,5 @@ class SqliteItemTable:
             raise TableUnavailableError("the memory was closed; open it again")
 
     def _ours(self, error: Exception) -> TableUnavailableError | TableFullError | TableDamagedError:
-        primary = primary_code(error)
-        if primary == sqlite3.SQLITE_FULL:
-            return TableFullError(f"no room left to write in {str(self._path.parent)!r}; free some and try again")
-        if primary in (None, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return TableDamagedError(f"{str(self._path)!r} is damaged; run `mcp-memory-server doctor`")
-        return TableUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}")
+        damaged = TableDamagedError(f"{str(self._path)!r} is damaged; run `mcp-memory-server doctor`")
+        return error_from(error, self._path, damaged)

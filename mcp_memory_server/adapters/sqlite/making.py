@@ -1,11 +1,14 @@
-"""Making a SQLite file, telling whose a file is, and whether it is still the one that was opened."""
+"""Make a SQLite file, and check which program made one, and that it is the same one still."""
 
 import os
 import sqlite3
 import struct
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from mcp_memory_server.errors import MemoryServerError
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
@@ -19,6 +22,17 @@ class Header:
 
     application_id: int
     user_version: int
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file of ours: what it is called, how it is recognised, and how another one is refused."""
+
+    name: str
+    application_id: int
+    format: int
+    error: type[MemoryServerError]
+    advice: Callable[[Path], str]
 
 
 def make_file(path: Path, script: str) -> None:
@@ -51,8 +65,24 @@ def header_of(path: Path) -> Header | None:
     return Header(application_id, user_version)
 
 
+def check_header(path: Path, kind: FileKind) -> None:
+    """Refuse a file that is not of this kind, with an error that says what to do. It is left untouched."""
+    if not path.stat().st_size:
+        raise kind.error(f"{str(path)!r} is empty, so what it held is lost. {kind.advice(path)}")
+    header = header_of(path)
+    if header is None:
+        raise kind.error(f"{str(path)!r} is not {kind.name}, or its beginning is damaged. {kind.advice(path)}")
+    if header.application_id != kind.application_id:
+        raise kind.error(f"{str(path)!r} is a database of another program. {kind.advice(path)}")
+    if header.user_version > kind.format:
+        raise kind.error(
+            f"{str(path)!r} was written by a newer release (format {header.user_version}, this one reads "
+            f"{kind.format}). Upgrade mcp-agent-memory"
+        )
+
+
 def identity_of(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another one under the same name; None if there is none."""
+    """Return the identity of a file, which another one under the same name has not; None if there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -1,7 +1,7 @@
 """The outbox file: opened when it is first needed, and made when something is first written.
 
-Unlike the file of running sessions it is no copy: what it holds is nowhere else until the table has it. So every commit
-goes to the disk, and a damaged file is refused, never replaced.
+What it holds is nowhere else until the table has it. So every commit goes to the disk, and a damaged file is refused,
+never replaced.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from mcp_memory_server.adapters.sqlite.file import connect, primary_code
-from mcp_memory_server.adapters.sqlite.making import identity_of
+from mcp_memory_server.adapters.sqlite.file import connect
+from mcp_memory_server.adapters.sqlite.opened_file import OpenedFile, error_from
 from mcp_memory_server.adapters.sqlite.outbox_schema import check_outbox_file, make_outbox_file, way_out
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.errors import TableFullError, TableUnavailableError
@@ -29,7 +29,7 @@ _READER_TIMEOUT = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class _Opened:
-    file: tuple[int, int] | None
+    file: OpenedFile
     reading: sqlite3.Connection
     writer: Writer
 
@@ -50,7 +50,7 @@ class OutboxFile:
 
         def read() -> R:
             opened = self._open()
-            self._check_in_place()
+            opened.file.check_in_place()
             with opened.reading:
                 opened.reading.execute("BEGIN")
                 return work(opened.reading)
@@ -127,30 +127,20 @@ class OutboxFile:
         # Called in the one reader thread only, so nobody else opens it meanwhile.
         if self._opened is None:
             check_outbox_file(self._path)
+            file = OpenedFile(self._path)
             self._opened = _Opened(
-                identity_of(self._path),
+                file,
                 _connect(self._path, min(self._deadline, _READER_TIMEOUT)),
-                Writer(_connect(self._path, self._deadline), _nothing_expires, self._check_in_place),
+                Writer(_connect(self._path, self._deadline), _nothing_expires, file.check_in_place),
             )
         return self._opened
 
-    def _check_in_place(self) -> None:
-        # SQLite would go on in a file that nobody finds again, and what it keeps there is lost.
-        if self._opened is not None and identity_of(self._path) != self._opened.file:
-            raise TableUnavailableError(
-                f"{str(self._path)!r} was moved, deleted or replaced while in use; put it back or restart the server"
-            )
-
     def _ours(self, error: Exception) -> TableUnavailableError | TableFullError:
-        code = primary_code(error)
-        if code == sqlite3.SQLITE_FULL:
-            return TableFullError(f"no room left to write in {str(self._path.parent)!r}; free some and try again")
         if isinstance(error, OSError):
             return TableUnavailableError(f"cannot use {str(self._path)!r} for waiting turns: {error.strerror}")
-        if code in (None, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            # Without the words of the error: where text cannot be decoded they quote it.
-            return TableUnavailableError(f"{str(self._path)!r} is damaged. {way_out(self._path)}")
-        return TableUnavailableError(f"SQLite could not use {str(self._path)!r}: {error}")
+        return error_from(
+            error, self._path, TableUnavailableError(f"{str(self._path)!r} is damaged. {way_out(self._path)}")
+        )
 
 
 def _connect(path: Path, timeout: timedelta) -> sqlite3.Connection:

@@ -5,10 +5,10 @@ from contextlib import closing
 from pathlib import Path
 
 from mcp_memory_server.adapters.sqlite.file import connect, primary_code
-from mcp_memory_server.adapters.sqlite.making import header_of, make_file
+from mcp_memory_server.adapters.sqlite.making import FileKind, check_header, make_file
 from mcp_memory_server.errors import TableUnavailableError
 
-APPLICATION_ID = 0x4D656D4F  # "MemO" in the file's header tells our files from anyone else's
+APPLICATION_ID = 0x4D656D4F  # "MemO" in the file's header distinguishes our files from anyone else's
 FORMAT = 1
 
 # The numbers are never used again, so that an old receipt cannot name a new turn.
@@ -71,7 +71,7 @@ def check_outbox_file(path: Path) -> None:
     Raises:
         TableUnavailableError: It is damaged, from a newer release, or another program's. It was left untouched.
     """
-    _check_header(path)
+    check_header(path, OUTBOX_FILE)
     # Read-only: closing such a connection writes nothing, so a damaged file stays as it is.
     with closing(connect(path, read_only=True)) as connection:
         try:
@@ -91,16 +91,4 @@ def way_out(path: Path) -> str:
     )
 
 
-def _check_header(path: Path) -> None:
-    if not path.stat().st_size:
-        raise TableUnavailableError(f"{str(path)!r} is empty, so the turns that waited in it are lost. {way_out(path)}")
-    header = header_of(path)
-    if header is None:
-        raise TableUnavailableError(f"{str(path)!r} is no outbox, or its beginning is damaged. {way_out(path)}")
-    if header.application_id != APPLICATION_ID:
-        raise TableUnavailableError(f"{str(path)!r} is a database of another program. {way_out(path)}")
-    if header.user_version > FORMAT:
-        raise TableUnavailableError(
-            f"{str(path)!r} was written by a newer release (format {header.user_version}, this one reads {FORMAT}). "
-            "Upgrade mcp-agent-memory"
-        )
+OUTBOX_FILE = FileKind("an outbox", APPLICATION_ID, FORMAT, TableUnavailableError, way_out)

@@ -143,7 +143,7 @@ def _readable(
 
 
 def _read(connection: sqlite3.Connection, number: int) -> ClaimedTurn | None:
-    """Return the turn, None if it is not what was written. Why is not told: the words of such errors may quote it."""
+    """Return the turn, None if it cannot be read. Errors about that may quote it, so they are not passed on."""
     try:
         *columns, attempts = connection.execute(
             f"SELECT {COLUMNS}, attempts FROM turns WHERE number = ?", (number,)

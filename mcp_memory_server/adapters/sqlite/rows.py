@@ -15,7 +15,7 @@ COLUMNS = "pk, sk, version, expires_at, operations, body, checksum"
 
 Row = tuple[str, str, int, int | None, str, str, int]
 
-_BYTES_MARK = "$bytes"
+_BYTES = "$bytes"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _checksum(pk: str, sk: str, version: int, expires_at: int | None, operations
 
 def _to_json(body: Mapping[str, Value]) -> str:
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_marked_bytes)
-    # A name of the caller's that looks like our mark is rare: only then is the slow way taken.
+    # A name of the caller's that looks like ours is rare: only then is the slow way taken.
     return json.dumps(_escaped(body), ensure_ascii=False, separators=(",", ":")) if '"$' in text else text
 
 
@@ -79,18 +79,18 @@ def _from_json(text: str, attributes: Collection[str] | None) -> dict[str, Value
     ):
         return {}  # a name that is nowhere in the text is not that of an attribute
     entries: dict[str, Any] = json.loads(text)
-    has_marks = '"$' in text
-    if has_marks:
+    may_be_escaped = '"$' in text
+    if may_be_escaped:
         entries = {_unescaped_name(name): entry for name, entry in entries.items()}
     if attributes is not None:
         entries = {name: entries[name] for name in attributes if name in entries}
-    return {name: _unescaped(entry) for name, entry in entries.items()} if has_marks else entries
+    return {name: _unescaped(entry) for name, entry in entries.items()} if may_be_escaped else entries
 
 
 def _marked_bytes(value: object) -> dict[str, str]:
     if not isinstance(value, bytes):
         raise TypeError(f"{type(value).__name__} cannot be stored")
-    return {_BYTES_MARK: base64.b64encode(value).decode()}
+    return {_BYTES: base64.b64encode(value).decode()}
 
 
 def _escaped(value: object) -> Any:
@@ -110,8 +110,8 @@ def _unescaped(value: Any) -> Any:
     match value:
         case dict():
             entries = cast("dict[str, Any]", value)
-            if entries.keys() == {_BYTES_MARK}:
-                return base64.b64decode(entries[_BYTES_MARK])
+            if entries.keys() == {_BYTES}:
+                return base64.b64decode(entries[_BYTES])
             return {_unescaped_name(name): _unescaped(entry) for name, entry in entries.items()}
         case list():
             return [_unescaped(entry) for entry in cast("list[Any]", value)]

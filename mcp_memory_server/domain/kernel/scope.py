@@ -28,7 +28,7 @@ def user_and_session(scope: Scope) -> tuple[str, str]:
         InvalidRequestError: The scope names no session.
     """
     if scope.session_id is None:
-        raise InvalidRequestError("session memory is asked about a session; the scope names none")
+        raise InvalidRequestError("a session is needed; the scope names none")
     return scope.user_id, scope.session_id
 
 

@@ -58,7 +58,7 @@ class Pace:
         self._looked = turns, moment
 
     def takes_more(self, partitions: int, moment: float) -> bool:
-        """Tell whether it is time for more partitions; if so, it is not again before a second is over."""
+        """Return whether it is time for more partitions; if so, it is not again before a second is over."""
         if partitions >= MOST_PARTITIONS or moment - self._split < _SECOND:
             return False
         if max(self._written, self._rate) <= self._hot_rate * partitions:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from mcp_memory_server.domain.kernel.redaction import redacted_text
 from mcp_memory_server.domain.kernel.text import checked_text, one_line, shortened
 from mcp_memory_server.domain.language.sentences import LONGEST_SENTENCE, sentences
-from mcp_memory_server.domain.summaries.summary import Summary, watermark_of
+from mcp_memory_server.domain.summaries.summary import Summary, question_key
 from mcp_memory_server.errors import InvalidRequestError
 
 AGENT = "agent"
@@ -58,13 +58,13 @@ def as_written(drafted: Summary, written: AgentSummary) -> Summary:
 
 def continued(written: Summary, later: Summary) -> Summary:
     """Return the summary of a session that went on after its agent had summed it up."""
-    questions = {watermark_of(one): one for one in (*written.unresolved, *later.unresolved)}
+    questions = {question_key(one): one for one in (*written.unresolved, *later.unresolved)}
     return replace(
         later,
         since=written.since,
         discussed=(*written.discussed[:MOST_EARLIER_SENTENCES], *later.discussed),
         preferences=tuple(dict.fromkeys((*written.preferences, *later.preferences))),
-        unresolved=tuple(question for mark, question in questions.items() if mark not in later.resolved),
+        unresolved=tuple(question for key, question in questions.items() if key not in later.resolved),
         resolved=written.resolved | later.resolved,
         topics={**written.topics, **later.topics},
     )

@@ -1,6 +1,6 @@
-"""Summing up without a model: the telling sentences of a conversation, chosen by rules in five languages.
+"""Summing up without a model: the most informative sentences of a conversation, chosen by rules in five languages.
 
-It quotes and never invents. What it cannot tell (a resolution said in passing, irony) it leaves out.
+It quotes and never invents. What it cannot recognise (a resolution said in passing, irony) it leaves out.
 """
 
 import re
@@ -79,7 +79,7 @@ def extract(material: Material) -> Draft:
     quotes = _quotes(material.spoken)
     said = [quote for quote in quotes if quote.turn.role is Role.USER]
     return Draft(
-        discussed=tuple(_told(quote) for quote in _best(quotes, MOST_QUOTED)),
+        discussed=tuple(_quoted(quote) for quote in _best(quotes, MOST_QUOTED)),
         preferences=_each_once(quote.text for quote in said if _weight(quote) == PREFERENCE)[-MOST_PREFERENCES:],
         unresolved=_unresolved(material.spoken),
         answered=tuple(question for question in material.questions if _answers(material.spoken, question)),
@@ -92,12 +92,12 @@ def extract(material: Material) -> Draft:
 def running_summary(known: str | None, turns: Sequence[Turn], most_characters: int) -> str:
     """Return what is known of the beginning of a conversation together with these turns, which come after it."""
     quotes = _quotes(Material(tuple(turns)).spoken)
-    chosen = [_told(quote) for quote in _best(quotes, max(2, len(turns) // 4))]
-    told = [*(known.split(" · ") if known else ()), *chosen]
-    # The beginning says what a conversation is about, and stays; what makes way is what came right after it.
-    while len(" · ".join(told)) > most_characters and len(told) > 2:
-        del told[1]
-    return shortened(" · ".join(told), most_characters)
+    chosen = [_quoted(quote) for quote in _best(quotes, max(2, len(turns) // 4))]
+    sentences = [*(known.split(" · ") if known else ()), *chosen]
+    # The beginning says what a conversation is about, and stays; what is dropped is what came right after it.
+    while len(" · ".join(sentences)) > most_characters and len(sentences) > 2:
+        del sentences[1]
+    return shortened(" · ".join(sentences), most_characters)
 
 
 def _quotes(turns: Sequence[Turn]) -> list[_Quote]:
@@ -134,7 +134,7 @@ def _best(quotes: Sequence[_Quote], most: int) -> list[_Quote]:
     return sorted(chosen, key=lambda one: one.place)
 
 
-def _told(quote: _Quote) -> str:
+def _quoted(quote: _Quote) -> str:
     speaker = "The user" if quote.turn.role is Role.USER else "The assistant"
     return f"{speaker}: {shortened(quote.text, LONGEST_QUOTE)}"
 
@@ -167,7 +167,7 @@ def _is_answered(question: str, later: Sequence[Turn]) -> bool:
 
 
 def _answers(turns: Sequence[Turn], question: str) -> bool:
-    """Tell whether the assistant says something about the question's matter that is no putting off."""
+    """Return whether the assistant says something about the question's matter that is no putting off."""
     words = content_words(question)
     return any(
         turn.role is Role.ASSISTANT

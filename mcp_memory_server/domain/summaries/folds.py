@@ -16,7 +16,7 @@ from mcp_memory_server.domain.summaries.summary import (
     Level,
     Sentiment,
     Summary,
-    watermark_of,
+    question_key,
 )
 
 SESSION_BY_SESSION = timedelta(days=7)
@@ -57,7 +57,7 @@ def folded(level: Level, name: str, known: Summary | None, more: Sequence[Summar
     """Return what is known of a week, a month or all of the time, together with these summaries."""
     parts: list[Summary] = sorted([*more, *([] if known is None else [known])], key=lambda part: part.until)
     resolved = frozenset[str]().union(*(part.resolved for part in parts))
-    questions = [question for part in parts for question in part.unresolved if watermark_of(question) not in resolved]
+    questions = [question for part in parts for question in part.unresolved if question_key(question) not in resolved]
     return Summary(
         level,
         name,
@@ -115,16 +115,19 @@ def _day_after(moment: datetime) -> date:
 def _sentences(level: Level, known: Summary | None, more: Sequence[Summary]) -> tuple[str, ...]:
     """Return the first sentences of each part, the newest if there are too many, and none that repeats another."""
     each = _SENTENCES_OF_EACH[level]
-    told = [*(known.discussed if known else ()), *(sentence for part in more for sentence in part.discussed[:each])]
+    sentences = [
+        *(known.discussed if known else ()),
+        *(sentence for part in more for sentence in part.discussed[:each]),
+    ]
     kept: list[str] = []
-    for sentence in told:
+    for sentence in sentences:
         kept = [one for one in kept if not is_same_matter(one, sentence)]
         kept.append(sentence)
     return tuple(kept[-_MOST_SENTENCES[level] :]) if _MOST_SENTENCES[level] else ()
 
 
-def _newest(told: Sequence[str], most: int) -> tuple[str, ...]:
-    each_once = {watermark_of(one): one for one in reversed(told)}
+def _newest(sentences: Sequence[str], most: int) -> tuple[str, ...]:
+    each_once = {question_key(one): one for one in reversed(sentences)}
     return tuple(reversed(list(each_once.values())[:most]))
 
 

@@ -59,7 +59,7 @@ def material_from(turns: Sequence[Turn], earlier: str | None, questions: Sequenc
 
 
 def instructs(text: str) -> bool:
-    """Tell whether a text gives orders to whoever sums it up. Such a turn changes nothing but itself."""
+    """Return whether a text gives orders to whoever sums it up. Such a turn changes nothing but itself."""
     return _INSTRUCTS.search(text) is not None
 
 

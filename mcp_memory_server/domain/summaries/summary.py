@@ -66,7 +66,7 @@ class Draft:
 class Summary:
     """What was discussed in a session, or in the sessions of a week or a month; ``made_by`` says what wrote it.
 
-    ``topics`` tell in how many sessions they came up. ``resolved`` are the marks of questions, of this summary or an
+    ``topics`` count in how many sessions they came up. ``resolved`` are the keys of questions, of this summary or an
     earlier one, that have an answer by now.
     """
 
@@ -93,8 +93,8 @@ class Summary:
     def text(self) -> str:
         """All of it in plain words, for whoever searches."""
         parts = [" ".join(self.discussed)]
-        for name, told in (("Preferences", self.preferences), ("Open questions", self.unresolved)):
-            parts += [f"{name}: {' '.join(told)}"] if told else []
+        for name, texts in (("Preferences", self.preferences), ("Open questions", self.unresolved)):
+            parts += [f"{name}: {' '.join(texts)}"] if texts else []
         parts += [f"Topics: {', '.join(self.topics)}."] if self.topics else []
         return " ".join(part for part in parts if part)
 
@@ -111,7 +111,7 @@ def session_summary(
         discussed=draft.discussed[:MOST_SENTENCES],
         preferences=draft.preferences[:MOST_PREFERENCES],
         unresolved=draft.unresolved[:MOST_QUESTIONS],
-        resolved=frozenset(map(watermark_of, draft.answered)),
+        resolved=frozenset(map(question_key, draft.answered)),
         topics=dict.fromkeys(draft.topics[:MOST_TOPICS], 1),
         sentiment=draft.sentiment,
         turn_count=turn_count,
@@ -119,7 +119,7 @@ def session_summary(
     )
 
 
-def watermark_of(question: str) -> str:
+def question_key(question: str) -> str:
     """Return what a question is recognised by when it is answered."""
     return fingerprint(question)
 
@@ -132,7 +132,7 @@ def open_questions(summaries: list[Summary]) -> list[str]:
     for summary in newest_first:
         for question in reversed(summary.unresolved):
             # An answer closes what was asked before it; asked again afterwards, the question is open again.
-            if watermark_of(question) not in resolved | summary.resolved:
-                questions.setdefault(watermark_of(question), question)
+            if question_key(question) not in resolved | summary.resolved:
+                questions.setdefault(question_key(question), question)
         resolved |= summary.resolved
     return list(questions.values())

@@ -31,11 +31,11 @@ PLACES = 4
 
 @dataclass(frozen=True)
 class _Change:
-    """What an operation does to the chats with an agent. ``mark`` is where the chat that it is about keeps its id."""
+    """What an operation does to the chats with an agent. ``attribute`` is where its chat stores its id."""
 
     agent: str
     operation: str
-    mark: str
+    attribute: str
     decide: Callable[[Item | None], tuple[Chat, list[Write]]]
     may_be_repeated: bool
 
@@ -43,7 +43,7 @@ class _Change:
 class Chats:
     """At most one active chat of a user with an agent. No chat is lost: what is over is history.
 
-    No stamp is raised for them: what is kept in memory of a user holds no chats.
+    They do not raise the version of the user, whose snapshot holds no chats.
     """
 
     def __init__(self, table: ItemTable, now: Callable[[], datetime]) -> None:
@@ -176,7 +176,7 @@ class Chats:
             limit=RECENT,
         )
         stored = page.items if place is None else (place, *page.items)
-        return next((chat_from(item) for item in stored if item.body.get(change.mark) == change.operation), None)
+        return next((chat_from(item) for item in stored if item.body.get(change.attribute) == change.operation), None)
 
     async def _set_agent_version(self, scope: Scope, chat_id: str, version: str, operation: str) -> Chat:
         place = await self._place_of(scope, chat_id)

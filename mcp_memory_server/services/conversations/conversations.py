@@ -198,7 +198,7 @@ class Conversations:
         open_questions: Sequence[str] = (),
         operation_id: str | None = None,
     ) -> EndedSession:
-        """End the session, and drop it from the cache. A turn appended later continues it.
+        """End the session, and drop it from the cache, with its shared state. A turn appended later continues it.
 
         The next conversation gets the ``summary`` and the ``open_questions`` that are given here, or else a summary of
         the turns.
@@ -212,6 +212,8 @@ class Conversations:
         if self._stores.cache is not None and not self._stores.cache_epoch.is_disconnected:
             with suppress(CacheUnavailableError):  # the cached session expires by itself, and is right until then
                 await self._stores.cache.drop(scope)
+        with suppress(UnavailableError):  # the shared state expires by itself too
+            await self._stores.states.drop(scope)
         return EndedSession(ended_at, loaded.turn_count, loaded.token_count)
 
     async def end_all(self) -> None:

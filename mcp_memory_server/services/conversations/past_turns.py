@@ -33,8 +33,8 @@ READ_AGAIN = 10
 """So many turns are rather read again than read by their keys first, which takes another request for those that are
 new."""
 
-_TOLD = ("role", "content", "packed", "parts", "speaker", "source_id", "importance")
-_READ = (*_TOLD, PARTITIONS, VECTOR_OWNER, *ATTRIBUTES)
+_TEXTS = ("role", "content", "packed", "parts", "speaker", "source_id", "importance")
+_READ = (*_TEXTS, PARTITIONS, VECTOR_OWNER, *ATTRIBUTES)
 _SEARCHED = (Role.USER, Role.ASSISTANT, Role.TOOL)
 """What the system said is the operator's, and no memory of the user."""
 
@@ -134,7 +134,7 @@ class PastTurns:
         """Return the turns that still lie in these places."""
         sessions = {place.session_id: place.session(scope) for place in places}
         keys = {turn_key(sessions[place.session_id], place.turn_id, place.partition): place for place in places}
-        items = await self._table.get_many(keys, attributes=_READ if with_vectors else _TOLD)
+        items = await self._table.get_many(keys, attributes=_READ if with_vectors else _TEXTS)
         found: dict[TurnPlace, StoredMemory] = {}
         for key, item in items.items():
             for turn in await self._found(sessions[keys[key].session_id], item, keys[key].partition):

@@ -104,7 +104,7 @@ class ToolLog:
                 return ToolCallPage(tuple(tool_call_from(item) for item in items), cursor)
 
     async def drain(self, seconds: float = DRAIN_SECONDS) -> bool:
-        """Wait until every call recorded before is written or given up; tell whether it came to that in time."""
+        """Wait until every call recorded before is written or dropped; return whether that was so in time."""
         return await self._behind.drain(seconds)
 
     async def close(self) -> None:

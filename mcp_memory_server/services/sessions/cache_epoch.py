@@ -127,7 +127,7 @@ class CacheEpoch:
         return self._take(await self._without_dead_writers(item), asked_at)
 
     def disconnect(self) -> None:
-        """Mark this process as disconnected. It writes nothing past the cache before `may_bypass_cache`."""
+        """Set this process to disconnected. It writes nothing past the cache before `may_bypass_cache`."""
         if not self._is_disconnected:
             logger.warning("the session cache cannot be reached; sessions are read from the table")
         self._is_disconnected = True
@@ -142,7 +142,7 @@ class CacheEpoch:
             await self._announce(Update(COPIES_EPOCH, set={self._entry: self._until()}))
 
     async def reconnect(self) -> None:
-        """Mark this process as connected. If it had announced otherwise, a new epoch discards all cached sessions.
+        """Set this process to connected. If it had announced otherwise, a new epoch discards all cached sessions.
 
         A turn that it failed to put into the cache is in the outbox, and is recorded in the cache when it is delivered.
         """

@@ -9,13 +9,14 @@ from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_cache import SessionCache
 from mcp_memory_server.ports.session_deadlines import SessionDeadlines
+from mcp_memory_server.ports.shared_state_store import SharedStateStore
 from mcp_memory_server.services.sessions.cache_epoch import CacheEpoch
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns, TableTimeout
 
 
 @dataclass(frozen=True)
 class SessionStores:
-    """The turns in the table, their cache, and the outbox. Without a cache the table answers everything.
+    """The turns in the table, their cache, the shared states and the outbox. Without a cache the table is read.
 
     With ``outbox_is_in_cache``, the step that puts a turn into the cache can queue it as well.
     """
@@ -23,6 +24,7 @@ class SessionStores:
     stored: StoredTurns
     cache: SessionCache | None
     deadlines: SessionDeadlines | None
+    states: SharedStateStore
     cache_epoch: CacheEpoch
     outbox: Outbox | None
     timeout: TableTimeout

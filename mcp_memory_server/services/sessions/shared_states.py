@@ -5,14 +5,13 @@ from typing import Any
 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import SharedState
-from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.shared_state_store import SharedStateStore
 
 
 class SharedStates:
     """One value per session, with a version. It lives as long as the longest session does."""
 
-    def __init__(self, store: SharedStateStore | None) -> None:
+    def __init__(self, store: SharedStateStore) -> None:
         self._store = store
 
     async def read(self, scope: Scope) -> SharedState:
@@ -21,7 +20,7 @@ class SharedStates:
         Raises:
             UnavailableError: The store does not answer.
         """
-        return await self._opened().read(scope)
+        return await self._store.read(scope)
 
     async def write(self, scope: Scope, value: Any, *, expected_version: int) -> int:
         """Replace the state and return its new version; its watchers are notified.
@@ -30,13 +29,8 @@ class SharedStates:
             ConflictError: Another version is stored. Nothing was written.
             UnavailableError: The store does not answer. The state may have been written.
         """
-        return await self._opened().write(scope, value, expected_version=expected_version)
+        return await self._store.write(scope, value, expected_version=expected_version)
 
     def watch(self, scope: Scope) -> AsyncIterator[int]:
         """Yield the version of the state whenever it changes, from now on. Versions may be skipped."""
-        return self._opened().watch(scope)
-
-    def _opened(self) -> SharedStateStore:
-        if self._store is None:
-            raise ConfigurationError("agents share a state in the session store; set MCP_MEMORY_SESSIONS to one")
-        return self._store
+        return self._store.watch(scope)

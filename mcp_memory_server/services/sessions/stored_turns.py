@@ -200,7 +200,7 @@ class StoredTurns:
             await self._activity.publish_turn(scope, write.turn, self._now())
 
     async def finish_session(self, scope: Scope) -> None:
-        """Tell subscribers that this process puts no more turns into the session for now."""
+        """Publish that this process writes no more turns to the session for now."""
         await self._activity.finish_session(scope)
 
     async def end(self, scope: Scope, ended_at: datetime, operation_id: str) -> None:

@@ -83,7 +83,7 @@ class FinalizerWorker:
         self, scope: Scope, session: LoadedSession, ended_at: datetime, summary: AgentSummary | None = None
     ) -> None:
         """See `SessionObserver`. What takes longer, as a model does, is done later, by this process or another."""
-        await self._finalizer.mark_ended(scope, ended_at)
+        await self._finalizer.record_end(scope, ended_at)
         is_done = False
         if self._runs or summary is not None:
             is_done = await self._finalizer.hand_over(scope, session, ended_at, summary)

@@ -96,9 +96,9 @@ class SessionFinalizer:
         """List these sessions in the table as due when they must be over."""
         await self._each(sessions, lambda scope: self._leases.watch(scope, sessions[scope]), "it is not watched yet")
 
-    async def mark_ended(self, scope: Scope, ended_at: datetime) -> None:
+    async def record_end(self, scope: Scope, ended_at: datetime) -> None:
         """List a session as due now: its caller has ended it."""
-        await self._leases.mark_ended(scope, ended_at)
+        await self._leases.record_end(scope, ended_at)
 
     async def hand_over(
         self, scope: Scope, session: LoadedSession, ended_at: datetime, agent_summary: AgentSummary | None

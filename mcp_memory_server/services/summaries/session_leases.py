@@ -45,7 +45,7 @@ class SessionLeases:
         now = self._now()
         await self._table.update(listed(scope, now + LONGEST_LIFE, now, tier=tier))
 
-    async def mark_ended(self, scope: Scope, ended_at: datetime) -> None:
+    async def record_end(self, scope: Scope, ended_at: datetime) -> None:
         """List the session as due now: its caller has ended it."""
         await self._table.update(listed(scope, ended_at, self._now(), ended=ended_at))
 

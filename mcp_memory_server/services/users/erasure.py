@@ -20,6 +20,7 @@ from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_cache import SessionCache
+from mcp_memory_server.ports.shared_state_store import SharedStateStore
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.records import tombstone_body
 from mcp_memory_server.schema.turn_records import (
@@ -62,7 +63,14 @@ class OtherStores:
     """The stores beside the table that may hold data of a user."""
 
     sessions: SessionCache | None
+    states: SharedStateStore
     queues: Sequence[Outbox | DeadLetters]
+
+    async def drop(self, scope: Scope) -> None:
+        """Drop the cached session and its shared state, which may quote its turns."""
+        if self.sessions is not None:
+            await self.sessions.drop(scope)
+        await self.states.drop(scope)
 
 
 class Erasure:
@@ -120,9 +128,8 @@ class Erasure:
         same = [item for item in items.values() if item is named or have_the_same_content(item, named)]
         victims = [key for item in same for key in await self._with_parts(item)]
         text = await self._text(named)
-        if (sessions := self._other_stores().sessions) is not None:
-            for session_id in {places[item.key].session_id for item in same}:
-                await sessions.drop(Scope(scope.user_id, session_id))
+        for session_id in {places[item.key].session_id for item in same}:
+            await self._other_stores().drop(Scope(scope.user_id, session_id))
         await self._table.delete_many(victims)
         user_index.remove([turn_document(places[item.key]) for item in same])
         await self._table.scrub()
@@ -164,14 +171,14 @@ class Erasure:
             # One pass with a cursor: the index may list items that have expired or are deleted already.
             page = await self._table.find(sessions_of(scope), limit=SESSIONS_AT_ONCE, cursor=cursor)
             for key in page.keys:
-                if (sessions := self._other_stores().sessions) is not None:
-                    await sessions.drop(session_of(key))
+                await self._other_stores().drop(session_of(key))
                 async for partition in self._partitions_of_session(key):
                     yield partition
             if (cursor := page.cursor) is None:
                 break
         yield keys.tools_partition(scope.user_id)
         yield keys.snapshots_partition(scope.user_id)
+        yield keys.states_partition(scope.user_id)
         yield keys.user_partition(scope.user_id)
 
     async def _partitions_of_session(self, meta: Key) -> AsyncIterator[str]:

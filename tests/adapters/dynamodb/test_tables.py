@@ -146,7 +146,7 @@ async def test_a_table_that_expires_by_another_attribute_is_refused(endpoint: st
     dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"})
     dynamodb.close()
 
-    with pytest.raises(ConfigurationError, match="by 'until', not by 'expires_at'"):
+    with pytest.raises(ConfigurationError, match="'until', not 'expires_at'"):
         await create_table(name, region=REGION, endpoint=endpoint, progress=lines.append)
 
 

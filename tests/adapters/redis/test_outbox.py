@@ -19,7 +19,7 @@ from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn, QueueLeng
 from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Turn
 from mcp_memory_server.errors import UnavailableError
-from tests.adapters.redis.test_session_memory import requests_seen
+from tests.adapters.redis.test_session_stores import requests_seen
 from tests.engines.servers import RedisServer
 from tests.stores.outboxes import ANA, BEN, RedisOutboxStore, add_all, claim, queued, receipts, said
 from tests.stores.sessions import (
@@ -29,7 +29,7 @@ from tests.stores.sessions import (
     PATIENCE,
     a_turn,
     begin,
-    served,
+    load_whole,
     token_for,
     turns_in_order,
 )
@@ -98,7 +98,7 @@ async def test_a_turn_is_appended_and_queued_under_the_same_id(
         QueuedTurn(scope, turn, "first", NOW),
         QueuedTurn(scope, raised, "second", NOW),
     ]
-    assert (await served(memory, scope)).turns == (turn, raised)
+    assert (await load_whole(memory, scope)).turns == (turn, raised)
 
 
 async def test_what_is_not_appended_is_not_queued_and_a_repeat_is_queued_once(
@@ -316,7 +316,7 @@ async def test_a_hung_server_is_unavailable_within_the_deadline(own_redis: Redis
     await outbox.close()
 
 
-async def test_the_outbox_of_a_session_memory_is_closed_with_it(
+async def test_the_outbox_beside_a_session_cache_is_closed_with_it(
     memory: RedisSessions, outbox: RedisOutbox, scope: Scope
 ) -> None:
     await outbox.close()

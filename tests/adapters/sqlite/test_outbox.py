@@ -185,7 +185,7 @@ async def test_a_damaged_file_is_refused_and_left_untouched_until_it_is_moved_aw
     await outbox.close()
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"", "is empty"), (b"notes", "no outbox")])
+@pytest.mark.parametrize(("content", "words"), [(b"", "is empty"), (b"notes", "not an outbox")])
 async def test_a_file_that_is_no_database_is_refused_and_left_untouched(
     tmp_path: Path, content: bytes, words: str
 ) -> None:

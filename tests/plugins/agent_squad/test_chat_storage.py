@@ -26,13 +26,12 @@ def storage(shared: SharedMemory) -> MemoryChatStorage:
 
 @pytest.fixture(params=["sqlite", "dynamodb-local"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    sessions, outbox = f"sqlite://{tmp_path}/sessions.db", f"sqlite://{tmp_path}/outbox.db"
+    outbox = f"sqlite://{tmp_path}/outbox.db"
     if request.param == "sqlite":
-        return Settings(table=f"sqlite://{tmp_path}/memory.db", sessions=sessions, outbox=outbox)
+        return Settings(table=f"sqlite://{tmp_path}/memory.db", outbox=outbox)
     endpoint = request.getfixturevalue("dynamodb_local_endpoint")
     settings = Settings(
         table=f"dynamodb://chats-{uuid4().hex}?region=eu-central-1&endpoint={endpoint}",
-        sessions=sessions,
         outbox=outbox,
     )
     asyncio.run(create_table(settings, lambda _: None))

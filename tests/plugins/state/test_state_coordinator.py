@@ -34,7 +34,7 @@ TIMEOUT_SECONDS = 30
 
 @pytest.fixture(params=["sqlite", "redis"])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
-    sessions = f"sqlite://{tmp_path}/sessions.db"
+    sessions = "none"
     if request.param == "redis":
         sessions = request.getfixturevalue("shared_redis").url
     async with open_memory(Settings(table=f"sqlite://{tmp_path}/memory.db", sessions=sessions)) as memory:

@@ -31,7 +31,6 @@ def table_is_down(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedMe
     shared = SharedMemory(
         Settings(
             table=f"dynamodb://memory?region=eu-central-1&endpoint=http://127.0.0.1:{nobody_listens()}",
-            sessions=f"sqlite://{folder}/sessions.db",
             outbox=f"sqlite://{folder}/outbox.db",
         )
     )

@@ -96,7 +96,7 @@ async def test_one_query_loads_counters_and_last_turns_however_long_the_session_
     assert loaded.turn_count == 60
 
 
-async def test_without_a_session_memory_an_append_is_one_small_read_and_one_write(
+async def test_without_a_session_cache_an_append_is_one_small_read_and_one_write(
     service: Conversations, watched: WatchedTable
 ) -> None:
     await service.append(CHAT, said("Hello"))

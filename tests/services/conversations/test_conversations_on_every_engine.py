@@ -1,9 +1,9 @@
-"""Conversations keep their promises on every table, with copies of running sessions and without."""
+"""Conversations keep their promises on every table, with a session cache and without."""
 
 import asyncio
 import random
 from collections.abc import AsyncIterator
-from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -14,27 +14,23 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.services.conversations.conversations import Conversations
 from mcp_memory_server.wiring import SessionBackends, running
 from tests.clock import FakeClock
-from tests.stores.sessions import RedisStore, SqliteStore
+from tests.stores.sessions import RedisStores
 
 pytestmark = pytest.mark.anyio
 
 CHAT = Scope("anna", "chat#1")
 
 
-@pytest.fixture(params=["no copies", "copies in sqlite", "copies in redis"])
-async def memory(
-    request: pytest.FixtureRequest, item_table: ItemTable, clock: FakeClock, tmp_path: Path
-) -> AsyncIterator[Memory]:
-    if request.param == "no copies":
+@pytest.fixture(params=["without a cache", "cached in redis"])
+async def memory(request: pytest.FixtureRequest, item_table: ItemTable, clock: FakeClock) -> AsyncIterator[Memory]:
+    if request.param == "without a cache":
         async with running(item_table, SessionBackends(), now=clock) as memory:
             yield memory
         return
-    in_redis = request.param == "copies in redis"
-    store = RedisStore(request.getfixturevalue("own_redis").url) if in_redis else SqliteStore(tmp_path / "sessions.db")
-    copies = await store.open(clock)
-    async with running(item_table, SessionBackends(copies.cache, copies.states, copies.deadlines), now=clock) as memory:
+    stores = await RedisStores(request.getfixturevalue("shared_redis").url, namespace=uuid4().hex).open(clock)
+    async with running(item_table, SessionBackends(stores.cache, stores.states, stores.deadlines), now=clock) as memory:
         yield memory
-    await copies.close()
+    await stores.close()
 
 
 @pytest.fixture

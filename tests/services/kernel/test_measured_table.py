@@ -1,4 +1,4 @@
-"""The table and the session memory, measured: what is recorded of each call, and that nothing else changes."""
+"""The table and the stores of sessions, measured: what is recorded of each call, and that nothing else changes."""
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator

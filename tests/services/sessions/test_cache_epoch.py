@@ -31,7 +31,7 @@ def process(name: str, table: WatchedTable, clock: FakeClock) -> CacheEpoch:
 
 
 async def away(trust: CacheEpoch) -> None:
-    """Let a process lose the session memory, and tell everybody."""
+    """Let a process lose the session cache, and announce it."""
     trust.disconnect()
     await trust.heartbeat()
 
@@ -141,7 +141,7 @@ async def test_a_process_that_cannot_tell_anybody_writes_nothing_past_the_copies
     assert one.may_bypass_cache()
 
 
-async def test_a_process_that_lost_the_session_memory_for_a_moment_costs_nobody_a_copy(
+async def test_a_process_that_lost_the_session_cache_for_a_moment_costs_nobody_a_copy(
     table: WatchedTable, clock: FakeClock
 ) -> None:
     one, other = process("one", table, clock), process("other", table, clock)

@@ -1,17 +1,18 @@
-"""Running sessions: loaded from their copy, appended to with one write, never waiting for a table that is not there."""
+"""Running sessions: loaded from the cache, appended to with one write, never waiting for a table that is not there."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from mcp_memory_server.adapters.redis.sessions import open_redis
 from mcp_memory_server.adapters.sqlite.dead_letters import SqliteDeadLetters
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.adapters.sqlite.outbox import SqliteOutbox
-from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
@@ -24,6 +25,7 @@ from mcp_memory_server.services.sessions.session_reader import NOT_CHECKED
 from mcp_memory_server.services.sessions.stored_turns import REST_SECONDS
 from mcp_memory_server.wiring import SessionBackends, running
 from tests.clock import FakeClock
+from tests.engines.servers import RedisServer
 from tests.services.watched_table import WatchedTable
 
 pytestmark = pytest.mark.anyio
@@ -50,10 +52,11 @@ class Process:
 
 @asynccontextmanager
 async def a_process(
-    path: Path, clock: FakeClock, *, acknowledge: Acknowledge = Acknowledge.TABLE
+    path: Path, redis: str, clock: FakeClock, *, acknowledge: Acknowledge = Acknowledge.TABLE
 ) -> AsyncGenerator[Process]:
     table = WatchedTable(await SqliteItemTable.open(path, now=clock))
-    sessions = SqliteSessionMemory(path.with_name("sessions.db"), now=clock, deadline=PATIENCE, settling=timedelta(0))
+    namespace = sha256(str(path).encode()).hexdigest()  # the same for every process over one table
+    sessions = open_redis(redis, namespace=namespace, deadline=PATIENCE, settling=timedelta(0))
     outbox = SqliteOutbox(path.with_name("outbox.db"), now=clock)
     dead_letters = SqliteDeadLetters(path.with_name("outbox.db"), now=clock)
     beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines, outbox, dead_letters, acknowledge)
@@ -64,14 +67,14 @@ async def a_process(
 
 
 @pytest.fixture
-async def process(path: Path, clock: FakeClock) -> AsyncIterator[Process]:
-    async with a_process(path, clock) as one:
+async def process(path: Path, shared_redis: RedisServer, clock: FakeClock) -> AsyncIterator[Process]:
+    async with a_process(path, shared_redis.url, clock) as one:
         yield one
 
 
 @pytest.fixture
-async def other(path: Path, clock: FakeClock) -> AsyncIterator[Process]:
-    async with a_process(path, clock) as one:
+async def other(path: Path, shared_redis: RedisServer, clock: FakeClock) -> AsyncIterator[Process]:
+    async with a_process(path, shared_redis.url, clock) as one:
         yield one
 
 
@@ -176,8 +179,10 @@ async def test_turns_follow_one_that_is_pending_in_their_order(process: Process)
     assert [turn.content for turn in stored.turns] == ["First", "Turn 0", "Turn 1", "Turn 2"]
 
 
-async def test_acknowledged_in_the_outbox_a_turn_is_in_the_table_a_moment_later(path: Path, clock: FakeClock) -> None:
-    async with a_process(path, clock, acknowledge=Acknowledge.OUTBOX) as process:
+async def test_acknowledged_in_the_outbox_a_turn_is_in_the_table_a_moment_later(
+    path: Path, shared_redis: RedisServer, clock: FakeClock
+) -> None:
+    async with a_process(path, shared_redis.url, clock, acknowledge=Acknowledge.OUTBOX) as process:
         kept = [await process.append(CHAT, said(f"Turn {number}")) for number in range(20)]
         await process.delivered()
         stored = await process.load(CHAT, turns=50)

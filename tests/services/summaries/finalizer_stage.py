@@ -3,11 +3,12 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 
 from mcp_memory_server import Memory, NewTurn, Role, Scope
+from mcp_memory_server.adapters.redis.sessions import open_redis
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
-from mcp_memory_server.adapters.sqlite.session_memory import SqliteSessionMemory
 from mcp_memory_server.domain.kernel.items import Item
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics
@@ -28,25 +29,27 @@ async def finalizing_memory(
     *,
     options: FinalizerOptions | None = None,
     runs: bool = False,
-    with_copies: bool = True,
+    redis: str | None = None,
     metrics: Metrics | None = None,
     wrap: Callable[[ItemTable], ItemTable] = lambda table: table,
 ) -> AsyncGenerator[Memory]:
     """Open the memory as one process does.
 
-    Unless it ``runs``, nothing happens in the background: a test calls `memory.finalizer`.
+    Sessions are cached in ``redis`` if that is given. Unless it ``runs``, nothing happens in the background: a test
+    calls `memory.finalizer`.
     """
     table = await SqliteItemTable.open(path, now=clock)
-    sessions = SqliteSessionMemory(path.with_name("sessions.db"), now=clock, deadline=PATIENCE, settling=timedelta(0))
-    beside = SessionBackends(
-        sessions.cache if with_copies else None, sessions.states, sessions.deadlines if with_copies else None
-    )
+    beside = SessionBackends()
+    if redis is not None:
+        namespace = sha256(str(path).encode()).hexdigest()  # the same for every process over one table
+        sessions = open_redis(redis, namespace=namespace, deadline=PATIENCE, settling=timedelta(0))
+        beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines)
     chosen = FinalizerOptions(None if options is None else options.model, runs=runs)
     async with running(
         wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), metrics=metrics, finalizer=lambda: chosen
     ) as memory:
         yield memory
-    await sessions.close()
+    await beside.close()
     await table.close()
 
 

@@ -26,9 +26,10 @@ async def speak(memory: Memory, count: int) -> None:
         await memory.conversations.append(CHAT, NewTurn(role, f"Step {number} of the cake concerns bowl {number}."))
 
 
-@pytest.fixture(params=[True, False], ids=["with copies", "from the table"])
+@pytest.fixture(params=[True, False], ids=["cached", "from the table"])
 async def memory(request: pytest.FixtureRequest, path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with finalizing_memory(path, clock, with_copies=request.param) as one:
+    redis = request.getfixturevalue("shared_redis").url if request.param else None
+    async with finalizing_memory(path, clock, redis=redis) as one:
         yield one
 
 
@@ -84,7 +85,7 @@ async def test_it_is_read_with_the_one_query_of_the_session(path: Path, clock: F
         watched.append(Faults(table))  # pyright: ignore[reportArgumentType]
         return watched[-1].as_table
 
-    async with finalizing_memory(path, clock, with_copies=False, wrap=wrap) as memory:  # pyright: ignore[reportArgumentType]
+    async with finalizing_memory(path, clock, wrap=wrap) as memory:  # pyright: ignore[reportArgumentType]
         await speak(memory, 50)
         await memory.finalizer.roll([CHAT])
         watched[0].calls.clear()

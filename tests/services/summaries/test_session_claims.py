@@ -16,6 +16,7 @@ from mcp_memory_server.schema.ending_records import ending_from, ending_key
 from mcp_memory_server.services.summaries.session_leases import LEASE
 from mcp_memory_server.wiring.summaries import ChosenModel, FinalizerOptions
 from tests.clock import FakeClock
+from tests.engines.servers import RedisServer
 from tests.services.summaries.finalizer_stage import finalizing_memory, summaries_stored, talk
 
 pytestmark = pytest.mark.anyio
@@ -111,12 +112,14 @@ async def test_one_that_was_taken_for_dead_writes_nothing_when_it_wakes(
     assert (summary.made_by, await times(memory)) == ("built-in", 1)
 
 
-async def test_many_processes_finish_many_sessions_once_each(path: Path, clock: FakeClock) -> None:
+async def test_many_processes_finish_many_sessions_once_each(
+    path: Path, clock: FakeClock, shared_redis: RedisServer
+) -> None:
     sessions = [Scope(f"user {number % 7}", f"chat {number}") for number in range(40)]
     async with (
-        finalizing_memory(path, clock) as one,
-        finalizing_memory(path, clock) as two,
-        finalizing_memory(path, clock, with_copies=False) as three,
+        finalizing_memory(path, clock, redis=shared_redis.url) as one,
+        finalizing_memory(path, clock, redis=shared_redis.url) as two,
+        finalizing_memory(path, clock) as three,
     ):
         for session in sessions:
             await talk(one, session, f"Please book table {session.session_id}.", "It is booked.")

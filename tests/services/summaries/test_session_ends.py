@@ -11,6 +11,7 @@ from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.summaries.summary import Level
 from mcp_memory_server.schema.ending_records import ending_from, ending_key
 from tests.clock import FakeClock
+from tests.engines.servers import RedisServer
 from tests.services.summaries.finalizer_stage import LONG_ENOUGH, finalizing_memory, summaries_stored, talk
 
 pytestmark = pytest.mark.anyio
@@ -20,14 +21,14 @@ CHAT = Scope("anna", "chat 1")
 
 
 @pytest.fixture
-async def memory(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with finalizing_memory(path, clock) as one:
+async def memory(path: Path, clock: FakeClock, shared_redis: RedisServer) -> AsyncIterator[Memory]:
+    async with finalizing_memory(path, clock, redis=shared_redis.url) as one:
         yield one
 
 
 @pytest.fixture
-async def other_process(path: Path, clock: FakeClock) -> AsyncIterator[Memory]:
-    async with finalizing_memory(path, clock) as one:
+async def other_process(path: Path, clock: FakeClock, shared_redis: RedisServer) -> AsyncIterator[Memory]:
+    async with finalizing_memory(path, clock, redis=shared_redis.url) as one:
         yield one
 
 
@@ -55,8 +56,8 @@ async def test_a_session_whose_deadline_passes_is_summed_up(memory: Memory, cloc
     assert (before, len(await memory.summaries.all(ANNA))) == ([], 1)
 
 
-async def test_a_session_that_no_session_memory_knows_is_found_in_the_table(path: Path, clock: FakeClock) -> None:
-    async with finalizing_memory(path, clock, with_copies=False) as memory:
+async def test_a_session_that_no_session_cache_knows_is_found_in_the_table(path: Path, clock: FakeClock) -> None:
+    async with finalizing_memory(path, clock) as memory:
         await talk(memory, CHAT, "Please book a table for two in Lisbon.", "It is booked.")
         await memory.finalizer.watch({CHAT: Tier.STANDARD})
         await memory.finalizer.finish_due()

@@ -16,7 +16,7 @@ from mcp_memory_server.domain.language.word_forms import forms, is_piece
 SMALLEST_SIZE = 100
 """In a store of a few documents every word looks common. It is weighed as if the store had at least this many."""
 NEGLIGIBLE = 0.02
-"""A word with less than this share of the question is in almost every document: it tells nothing and takes long."""
+"""A word with less than this share of the question is in almost every document: it says nothing and takes long."""
 CORRECTED_WEIGHT = 0.7
 """What a word counts that nobody said and that is one slip away from one that somebody did."""
 LANGUAGES = 3
@@ -43,7 +43,7 @@ class _Word:
     terms: tuple[str, ...]
     certainty: float
     weight: float
-    """How much it tells by itself; by its rarity once that is known."""
+    """Its weight by itself; by its rarity once that is known."""
     is_piece: bool
     """Whether it is only signs of a word. Then it counts although nobody said it: the other signs are not the word."""
 
@@ -56,10 +56,10 @@ def find_words(documents: DocumentRows, asked: Mapping[str, float]) -> FoundWord
     weighed = list(zip(words, weights, strict=True))
     known = sum(weight for word, weight in weighed if word.terms)
     counted = known + sum(weight for word, weight in weighed if word.is_piece and not word.terms)
-    telling = [(word, weight / counted) for word, weight in weighed if word.terms and weight >= NEGLIGIBLE * counted]
-    if not telling:
+    weighty = [(word, weight / counted) for word, weight in weighed if word.terms and weight >= NEGLIGIBLE * counted]
+    if not weighty:
         return FoundWords(np.zeros(documents.size, np.float32), np.zeros_like(documents.sessions.lengths()), 0.0)
-    return FoundWords(*_shares(documents, telling), known / sum(weights))
+    return FoundWords(*_shares(documents, weighty), known / sum(weights))
 
 
 def _looked_up(documents: DocumentRows, asked: Mapping[str, float]) -> list[_Word]:
@@ -78,15 +78,15 @@ def _known(documents: DocumentRows, terms: Sequence[str], weight: float) -> _Wor
     return _Word(near, CORRECTED_WEIGHT, weight, is_piece=False)
 
 
-def _shares(documents: DocumentRows, telling: Sequence[tuple[_Word, float]]) -> tuple[Numbers, Numbers]:
+def _shares(documents: DocumentRows, weighty: Sequence[tuple[_Word, float]]) -> tuple[Numbers, Numbers]:
     """Return how much the rows, and how much the sessions, hold of words that have these shares of the question."""
-    rows, counts, lengths = documents.postings.holding([term for word, _ in telling for term in word.terms])
-    shares = np.array([word.certainty * share for word, share in telling for _ in word.terms], np.float32)
+    rows, counts, lengths = documents.postings.holding([term for word, _ in weighty for term in word.terms])
+    shares = np.array([word.certainty * share for word, share in weighty for _ in word.terms], np.float32)
     held = np.zeros(documents.size, np.float32)
     weights = term_weights(counts, documents.lengths[rows], documents.average_length())
     np.add.at(held, rows, np.repeat(shares, lengths) * weights)
-    numbers = np.repeat([number for number, (word, _) in enumerate(telling) for _ in word.terms], lengths)
-    return held, _shares_of_sessions(documents, [word for word, _ in telling], rows, numbers)
+    numbers = np.repeat([number for number, (word, _) in enumerate(weighty) for _ in word.terms], lengths)
+    return held, _shares_of_sessions(documents, [word for word, _ in weighty], rows, numbers)
 
 
 def _shares_of_sessions(documents: DocumentRows, words: Sequence[_Word], rows: Rows, numbers: Rows) -> Numbers:

@@ -1,4 +1,4 @@
-"""Near duplicates: the same thing said again does not crowd out the rest."""
+"""Near duplicates: repetitions do not crowd out the rest."""
 
 from collections.abc import Mapping, Sequence
 

@@ -64,11 +64,11 @@ class Postings:
         return self._terms[row][: self._in_text[row]]
 
     def is_number(self, term: int) -> bool:
-        """Tell of the number of a term whether the term itself is digits."""
+        """Return whether, of the number of a term, the term itself is digits."""
         return bool(self._is_number[term])
 
     def knows(self, term: str) -> bool:
-        """Tell whether a document holds the term."""
+        """Return whether a document holds the term."""
         number = self._numbers.get(term)
         return number is not None and bool(self._lists[number])
 

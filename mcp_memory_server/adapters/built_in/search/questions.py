@@ -13,7 +13,7 @@ from mcp_memory_server.domain.recall.question_forms import role_asked_for
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its vectors, the words that tell something with their weights, and the times that it speaks of."""
+    """A question, its vectors, the words with their weights, and the times that it speaks of."""
 
     text: str
     vectors: Vectors
@@ -22,7 +22,7 @@ class Question:
 
     @cached_property
     def role(self) -> str | None:
-        """Whose words it asks for, if it tells."""
+        """Whose words it asks for, if it says so."""
         return role_asked_for(self.text)
 
     @cached_property

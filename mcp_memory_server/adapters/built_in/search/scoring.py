@@ -62,7 +62,7 @@ def term_weights(counts: Numbers, lengths: Numbers, average: float) -> Numbers:
 
 
 def rarity(holding: int, size: int) -> float:
-    """Return how much a word tells that so many of all texts hold."""
+    """Return the weight of a word that so many of all texts hold."""
     return math.log1p((size - holding + 0.5) / (holding + 0.5))
 
 

@@ -63,7 +63,7 @@ class VectorRows:
         return products * self._inverse_lengths[rows] * _inverse_length(numbers)
 
     def has_vector(self, rows: Rows) -> NDArray[np.bool_]:
-        """Tell of each row whether it has a vector."""
+        """Return of each row whether it has a vector."""
         return self._inverse_lengths[rows] > 0
 
     def nearest(self, question: bytes, limit: int, size: int) -> Rows:
@@ -79,7 +79,7 @@ class VectorRows:
     def alike(self, rows: Rows) -> list[tuple[int, int]]:
         """Return the places of rows that may say the same, an earlier and a later one, in order of the later one.
 
-        Of a row without a vector that cannot be told, so it may be any.
+        Of a row without a vector that is not known, so it may be any.
         """
         differing = np.zeros((len(rows), len(rows)), np.uint16)
         compared = self._signatures[:COMPARED_WORDS]

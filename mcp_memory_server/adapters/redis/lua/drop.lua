@@ -1,5 +1,4 @@
-local member, channel = ARGV[1], ARGV[2]
+local member = ARGV[1]
 redis.call('UNLINK', session)
 redis.call('ZREM', deadlines, member)
-if redis.call('UNLINK', state) == 1 then redis.call('PUBLISH', channel, 0) end
 return 1

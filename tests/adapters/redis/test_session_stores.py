@@ -24,9 +24,9 @@ from tests.stores.sessions import (
     a_turn,
     append,
     begin,
-    copy_of,
-    note,
-    served,
+    cached,
+    load_whole,
+    record_stored,
     try_to_append,
     turns_in_order,
     watching,
@@ -72,7 +72,7 @@ async def test_append_load_fill_note_and_write_state_are_one_round_trip_each(
     async def all_of_them() -> None:
         await begin(memory, scope)
         await append(memory, scope)
-        await note(memory, scope, a_turn())
+        await record_stored(memory, scope, a_turn())
         version = (await memory.states.read(scope)).version
         await memory.states.write(scope, "x", expected_version=version)
 
@@ -96,7 +96,7 @@ async def test_scripts_that_the_server_forgot_are_sent_again(memory: RedisSessio
 async def test_a_session_lives_as_long_as_its_tier_and_depth_say(
     memory: RedisSessions, redis: Any, scope: Scope, tier: Tier, depth: int
 ) -> None:
-    await begin(memory, scope, copy_of(turns_in_order(1), count=depth - 1), tier=tier)
+    await begin(memory, scope, cached(turns_in_order(1), count=depth - 1), tier=tier)
     await append(memory, scope, tier=tier)
 
     left = timedelta(milliseconds=redis.pttl(keys_of(scope).session))
@@ -135,28 +135,28 @@ async def test_an_evicted_session_is_gone_as_a_whole_and_can_be_filled_again(
     redis.delete(keys_of(scope).session)
 
     assert await try_to_append(memory, scope) is None
-    await begin(memory, scope, copy_of((), count=1))
-    assert (await served(memory, scope)).count == 1
+    await begin(memory, scope, cached((), count=1))
+    assert (await load_whole(memory, scope)).count == 1
 
 
 async def test_a_copy_that_cannot_be_read_is_none_and_can_be_filled_again(
     memory: RedisSessions, redis: Any, scope: Scope
 ) -> None:
     (turn,) = turns_in_order(1)
-    await begin(memory, scope, copy_of([turn]))
+    await begin(memory, scope, cached([turn]))
     redis.hset(keys_of(scope).session, f"turn:{turn.id}", '{"role":"oracle"}')
 
-    await begin(memory, scope, copy_of([turn]))
+    await begin(memory, scope, cached([turn]))
 
-    assert await served(memory, scope) == copy_of([turn])
+    assert await load_whole(memory, scope) == cached([turn])
 
 
 async def test_what_a_later_release_adds_to_a_turn_is_left_out(memory: RedisSessions, redis: Any, scope: Scope) -> None:
     (turn,) = turns_in_order(1)
-    await begin(memory, scope, copy_of([turn]))
+    await begin(memory, scope, cached([turn]))
     redis.hset(keys_of(scope).session, f"turn:{turn.id}", '{"role":"user","content":"hi","mood":"fine"}')
 
-    copy = await served(memory, scope)
+    copy = await load_whole(memory, scope)
 
     assert copy.turns[0].content == "hi"
 
@@ -205,7 +205,7 @@ async def test_a_password_is_used_and_a_wrong_one_is_not_told(tmp_path: Path, sc
 
         await begin(right, scope)
         await right.states.write(scope, "x", expected_version=0)
-        async with watching(right, scope) as versions:
+        async with watching(right.states, scope) as versions:
             version = await asyncio.wait_for(anext(versions), 30)
         with pytest.raises(CacheUnavailableError) as failure:
             await wrong.cache.load(scope, epoch=EPOCH)

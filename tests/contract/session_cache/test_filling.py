@@ -17,14 +17,14 @@ from tests.clock import FakeClock
 from tests.stores.sessions import (
     EPOCH,
     OpenSessions,
-    SessionStore,
+    SessionStores,
     append,
     begin,
-    copy_of,
+    cached,
     fill,
+    load_whole,
     new_scope,
-    note,
-    served,
+    record_stored,
     token_for,
     turns_in_order,
 )
@@ -36,8 +36,8 @@ limits = st.builds(Limits, tokens=st.integers(0, 300), turns=st.integers(1, MAX_
 
 
 @pytest.fixture
-def opened(session_store: SessionStore, clock: FakeClock) -> Iterator[OpenSessions]:
-    memory = asyncio.run(session_store.open(clock))
+def opened(session_stores: SessionStores, clock: FakeClock) -> Iterator[OpenSessions]:
+    memory = asyncio.run(session_stores.open(clock))
     yield memory
     asyncio.run(memory.close())
 
@@ -50,113 +50,113 @@ async def record(memory: OpenSessions, scope: Scope, turns: list[Turn], limits: 
 
 @pytest.mark.anyio
 async def test_what_was_recorded_and_is_in_the_table_already_is_counted_once(
-    session_memory: OpenSessions, scope: Scope
+    client: OpenSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(5)
-    token = await token_for(session_memory, scope)
-    await record(session_memory, scope, turns[3:])
+    token = await token_for(client, scope)
+    await record(client, scope, turns[3:])
 
-    assert await fill(session_memory, scope, copy_of(turns), token)
+    assert await fill(client, scope, cached(turns), token)
 
-    assert await served(session_memory, scope) == copy_of(turns)
+    assert await load_whole(client, scope) == cached(turns)
 
 
 @pytest.mark.anyio
 async def test_what_was_recorded_and_is_not_in_the_table_yet_joins_and_counts(
-    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
+    client: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(5)
-    token = await token_for(session_memory, scope)
+    token = await token_for(client, scope)
     await record(other_client, scope, turns[2:])
 
-    assert await fill(session_memory, scope, copy_of([turns[0], turns[1], turns[4]], count=30, total=300), token)
+    assert await fill(client, scope, cached([turns[0], turns[1], turns[4]], count=30, total=300), token)
 
-    assert await served(session_memory, scope) == copy_of(turns, count=32, total=320)
+    assert await load_whole(client, scope) == cached(turns, count=32, total=320)
 
 
 @pytest.mark.anyio
 async def test_what_is_older_than_the_gap_was_in_the_table_and_is_not_counted_again(
-    session_memory: OpenSessions, scope: Scope
+    client: OpenSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(30)
-    token = await token_for(session_memory, scope)
-    await record(session_memory, scope, turns[5:])
+    token = await token_for(client, scope)
+    await record(client, scope, turns[5:])
 
-    assert await fill(session_memory, scope, copy_of(turns[10:], count=30, total=300, gap=turns[9].id), token)
+    assert await fill(client, scope, cached(turns[10:], count=30, total=300, gap=turns[9].id), token)
 
-    assert await served(session_memory, scope) == copy_of(turns[10:], count=30, total=300, gap=turns[9].id)
+    assert await load_whole(client, scope) == cached(turns[10:], count=30, total=300, gap=turns[9].id)
 
 
 @pytest.mark.anyio
 async def test_a_recorded_turn_that_made_way_before_the_copy_was_filled_is_counted_and_leaves_a_gap(
-    session_memory: OpenSessions, scope: Scope
+    client: OpenSessions, scope: Scope
 ) -> None:
     turns, small = turns_in_order(6), Limits(turns=2)
-    token = await token_for(session_memory, scope)
-    await record(session_memory, scope, turns[2:], limits=small)
+    token = await token_for(client, scope)
+    await record(client, scope, turns[2:], limits=small)
 
-    assert await fill(session_memory, scope, copy_of(turns[:3]), token)
+    assert await fill(client, scope, cached(turns[:3]), token)
 
-    copy = await served(session_memory, scope)
+    copy = await load_whole(client, scope)
     assert [turn.content for turn in copy.turns] == ["turn 0", "turn 1", "turn 2", "turn 5"]
     assert (copy.count, copy.total_tokens, copy.gap) == (6, 60, turns[4].id)
 
 
 @pytest.mark.anyio
-async def test_what_joins_is_trimmed_with_the_others(session_memory: OpenSessions, scope: Scope) -> None:
+async def test_what_joins_is_trimmed_with_the_others(client: OpenSessions, scope: Scope) -> None:
     turns = [replace(turn, importance=0.9 if place == 2 else 0.5) for place, turn in enumerate(turns_in_order(6))]
-    token = await token_for(session_memory, scope)
-    await record(session_memory, scope, turns[4:])
+    token = await token_for(client, scope)
+    await record(client, scope, turns[4:])
 
-    assert await fill(session_memory, scope, copy_of(turns[:4]), token, limits=Limits(turns=3))
+    assert await fill(client, scope, cached(turns[:4]), token, limits=Limits(turns=3))
 
-    copy = await served(session_memory, scope)
+    copy = await load_whole(client, scope)
     assert [turn.content for turn in copy.turns] == ["turn 0", "turn 2", "turn 5"]
     assert (copy.count, copy.tokens, copy.total_tokens, copy.gap) == (6, 30, 60, turns[4].id)
 
 
 @pytest.mark.anyio
 async def test_a_copy_is_not_filled_with_the_token_of_one_that_was_dropped(
-    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
+    client: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
-    token = await token_for(session_memory, scope)
+    token = await token_for(client, scope)
     await other_client.cache.drop(scope)
 
-    assert not await fill(session_memory, scope, copy_of(()), token)
+    assert not await fill(client, scope, cached(()), token)
     await token_for(other_client, scope)
-    assert not await fill(session_memory, scope, copy_of(()), token)
+    assert not await fill(client, scope, cached(()), token)
 
-    assert isinstance(await session_memory.cache.load(scope, epoch=EPOCH), CacheMiss)
+    assert isinstance(await client.cache.load(scope, epoch=EPOCH), CacheMiss)
 
 
 @pytest.mark.anyio
 async def test_a_late_filler_changes_nothing_and_is_told_that_the_copy_is_whole(
-    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
+    client: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(3)
-    token = await token_for(session_memory, scope)
-    await begin(session_memory, scope, copy_of(turns[:2]))
-    await append(session_memory, scope, turns[2])
+    token = await token_for(client, scope)
+    await begin(client, scope, cached(turns[:2]))
+    await append(client, scope, turns[2])
 
-    assert await fill(other_client, scope, copy_of(turns[:1]), token)
+    assert await fill(other_client, scope, cached(turns[:1]), token)
 
-    assert await served(session_memory, scope) == copy_of(turns)
+    assert await load_whole(client, scope) == cached(turns)
 
 
 @pytest.mark.anyio
 async def test_a_copy_is_filled_only_after_the_session_has_settled(
-    session_store: SessionStore, clock: FakeClock, scope: Scope
+    session_stores: SessionStores, clock: FakeClock, scope: Scope
 ) -> None:
-    patient, hasty = await session_store.open(clock, settling=LONG), await session_store.open(clock)
+    patient, hasty = await session_stores.open(clock, settling=LONG), await session_stores.open(clock)
 
     found = await patient.cache.load(scope, epoch=EPOCH)
     assert isinstance(found, CacheMiss)
     assert await patient.cache.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=False)
     assert not found.may_be_filled
-    assert not await fill(patient, scope, copy_of(()), found.token)
+    assert not await fill(patient, scope, cached(()), found.token)
 
     assert await hasty.cache.load(scope, epoch=EPOCH) == CacheMiss(found.token, may_be_filled=True)
-    assert await fill(hasty, scope, copy_of(()), found.token)
+    assert await fill(hasty, scope, cached(()), found.token)
     assert await patient.cache.load(scope, epoch=EPOCH) == CachedSession((), 0, 0, 0)
     await patient.close()
     await hasty.close()
@@ -184,10 +184,10 @@ async def compare(memory: OpenSessions, turns: list[Turn], arrived: list[bool], 
     for turn in new[noted:]:
         await append(memory, scope, turn, after="", limits=limits)
     for turn in reversed(new[:noted]):
-        await note(memory, scope, turn, limits=limits)
+        await record_stored(memory, scope, turn, limits=limits)
     table = turns[: len(turns) - len(arrived)] + [turn for turn, is_there in zip(new, arrived, strict=True) if is_there]
     page, left_out = table[-MAX_TURNS:], table[:-MAX_TURNS]
-    read = copy_of(
+    read = cached(
         page,
         count=len(table),
         total=sum(turn.token_count for turn in table),
@@ -196,7 +196,7 @@ async def compare(memory: OpenSessions, turns: list[Turn], arrived: list[bool], 
 
     assert await fill(memory, scope, read, token, limits=limits)
 
-    copy = await served(memory, scope)
+    copy = await load_whole(memory, scope)
     assert (copy.count, copy.total_tokens) == (len(turns), sum(turn.token_count for turn in turns))
     assert [turn for turn in copy.turns if turn.id > copy.gap] == [turn for turn in turns if turn.id > copy.gap]
     assert set(copy.turns) <= set(turns)

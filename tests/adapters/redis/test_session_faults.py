@@ -23,10 +23,10 @@ from tests.stores.sessions import (
     a_turn,
     append,
     begin,
-    copy_of,
+    cached,
     fill,
+    load_whole,
     new_scope,
-    served,
     token_for,
     try_to_append,
     turns_in_order,
@@ -92,7 +92,7 @@ async def test_what_was_sent_to_a_hung_server_is_recognised_when_it_is_sent_agai
     await append(memory, scope, operation="once")
     await append(memory, scope, operation="once")
 
-    copy = await served(memory, scope)
+    copy = await load_whole(memory, scope)
     await hasty.close()
     assert (len(copy.turns), copy.count) == (1, 1)
 
@@ -109,7 +109,7 @@ async def test_a_lost_reply_and_the_same_operation_again_are_one_turn(own_redis:
             await append(memory, scope, turn, operation="once")
         again = await append(memory, scope, turn, operation="once")
 
-        copy = await served(memory, scope)
+        copy = await load_whole(memory, scope)
         await memory.close()
     assert proxy.lost == 1
     assert again.repeated
@@ -145,19 +145,19 @@ async def test_after_a_restart_with_nothing_no_copy_is_served_until_it_is_filled
     own_redis.kill()
     own_redis.start()
 
-    assert not await fill(memory, scope, copy_of(turns), token)
+    assert not await fill(memory, scope, cached(turns), token)
     assert await try_to_append(memory, scope) is None
     await append(memory, scope, turns[2], after=turns[1].id)
-    await begin(memory, scope, copy_of(turns[:2]))
+    await begin(memory, scope, cached(turns[:2]))
 
-    assert await served(memory, scope) == copy_of(turns)
+    assert await load_whole(memory, scope) == cached(turns)
 
 
 async def test_after_a_restart_from_an_old_snapshot_no_copy_is_served_until_it_is_filled(
     own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
     turns = turns_in_order(3)
-    await begin(memory, scope, copy_of(turns[:2]))
+    await begin(memory, scope, cached(turns[:2]))
     with Redis(port=own_redis.port) as redis:
         redis.save()
     await append(memory, scope, turns[2])
@@ -165,9 +165,9 @@ async def test_after_a_restart_from_an_old_snapshot_no_copy_is_served_until_it_i
     own_redis.start()
 
     assert await try_to_append(memory, scope) is None
-    await begin(memory, scope, copy_of(turns))
+    await begin(memory, scope, cached(turns))
 
-    assert await served(memory, scope) == copy_of(turns)
+    assert await load_whole(memory, scope) == cached(turns)
 
 
 async def test_a_token_of_before_a_restart_from_a_snapshot_fills_nothing(
@@ -179,7 +179,7 @@ async def test_a_token_of_before_a_restart_from_a_snapshot_fills_nothing(
     own_redis.kill()
     own_redis.start()
 
-    assert not await fill(memory, scope, copy_of(()), token)
+    assert not await fill(memory, scope, cached(()), token)
     assert await token_for(memory, scope) != token
 
 
@@ -188,7 +188,7 @@ async def test_a_promoted_replica_which_may_lack_the_last_turns_serves_no_copy_u
 ) -> None:
     (tmp_path / "replica").mkdir()
     with redis_server(tmp_path / "replica", "--replicaof", "127.0.0.1", str(own_redis.port)) as replica:
-        await begin(memory, scope, copy_of(turns_in_order(2)))
+        await begin(memory, scope, cached(turns_in_order(2)))
         wait_for_the_replica(own_redis)
         promote(replica)
         promoted = open_redis(replica.url, deadline=PATIENCE, settling=AT_ONCE)
@@ -218,7 +218,7 @@ async def test_a_server_that_was_away_and_is_promoted_again_does_not_serve_what_
 async def test_a_full_server_refuses_a_turn_changes_nothing_and_still_lets_go(
     own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
-    copy = copy_of(turns_in_order(1))
+    copy = cached(turns_in_order(1))
     await begin(memory, scope, copy)
     with Redis(port=own_redis.port) as redis:
         redis.config_set("maxmemory", 1)
@@ -233,7 +233,7 @@ async def test_a_full_server_refuses_a_turn_changes_nothing_and_still_lets_go(
             await memory.cache.load(new_scope(), epoch=EPOCH)
         with pytest.raises(CacheUnavailableError):
             await memory.states.write(scope, "x", expected_version=0)
-        assert await served(memory, scope) == copy
+        assert await load_whole(memory, scope) == copy
         await memory.cache.drop(scope)
         assert await try_to_append(memory, scope) is None
 
@@ -257,7 +257,7 @@ async def test_a_watcher_survives_a_restart_of_the_server(
     own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
     await memory.states.write(scope, "before", expected_version=0)
-    async with watching(memory, scope) as versions:
+    async with watching(memory.states, scope) as versions:
         assert await asyncio.wait_for(anext(versions), 30) == 1
         waiting = asyncio.create_task(anext(versions))
         own_redis.kill()
@@ -274,7 +274,7 @@ async def test_a_watcher_survives_a_restart_of_the_server(
 async def test_a_watcher_finds_the_server_when_it_comes_up_later(own_redis: RedisServer, scope: Scope) -> None:
     own_redis.kill()
     memory = open_redis(own_redis.url, deadline=PATIENCE, settling=AT_ONCE)
-    async with watching(memory, scope) as versions:
+    async with watching(memory.states, scope) as versions:
         waiting = asyncio.create_task(anext(versions))
         own_redis.start()
         await memory.states.write(scope, "x", expected_version=0)

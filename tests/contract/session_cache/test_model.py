@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcp_memory_server.domain.sessions.limits import Limits, Weight, trimmed
 from mcp_memory_server.domain.sessions.turns import Turn
 from tests.clock import FakeClock
-from tests.stores.sessions import NOW, OpenSessions, SessionStore, a_turn, append, begin, new_scope, served
+from tests.stores.sessions import NOW, OpenSessions, SessionStores, a_turn, append, begin, load_whole, new_scope
 
 EXAMPLES = 200
 
@@ -31,8 +31,8 @@ limits = st.builds(Limits, tokens=st.integers(0, 6000), turns=st.integers(1, 8))
 
 
 @pytest.fixture
-def opened(session_store: SessionStore, clock: FakeClock) -> Iterator[OpenSessions]:
-    memory = asyncio.run(session_store.open(clock))
+def opened(session_stores: SessionStores, clock: FakeClock) -> Iterator[OpenSessions]:
+    memory = asyncio.run(session_stores.open(clock))
     yield memory
     asyncio.run(memory.close())
 
@@ -56,7 +56,7 @@ async def compare(memory: OpenSessions, turns: list[Turn], limits: Limits) -> No
         model = [one for place, one in enumerate(model) if place not in gone]
         assert (answer.count, answer.tokens) == (number + 1, sum(one.token_count for _, one in model))
 
-    copy = await served(memory, scope)
+    copy = await load_whole(memory, scope)
     assert [one.id for one in copy.turns] == [turn_id for turn_id, _ in model]
     assert [one.importance for one in copy.turns] == [one.importance for _, one in model]
     assert (copy.count, copy.tokens) == (len(turns), sum(one.token_count for _, one in model))

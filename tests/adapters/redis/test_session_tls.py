@@ -13,7 +13,7 @@ from mcp_memory_server.errors import CacheUnavailableError
 from tests.engines.certificates import certificate_for
 from tests.engines.servers import RedisServer
 from tests.engines.tcp_proxy import TcpProxy
-from tests.stores.sessions import AT_ONCE, EPOCH, PATIENCE, append, begin, served, watching
+from tests.stores.sessions import AT_ONCE, EPOCH, PATIENCE, append, begin, load_whole, watching
 
 pytestmark = pytest.mark.anyio
 
@@ -38,9 +38,9 @@ async def test_sessions_and_news_go_through_tls(shared_redis: RedisServer, certi
         await begin(memory, scope)
         await append(memory, scope)
         await memory.states.write(scope, "x", expected_version=0)
-        async with watching(memory, scope) as versions:
+        async with watching(memory.states, scope) as versions:
             version = await asyncio.wait_for(anext(versions), 30)
-        copy = await served(memory, scope)
+        copy = await load_whole(memory, scope)
 
         await memory.close()
     assert version == 1

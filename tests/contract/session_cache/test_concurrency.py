@@ -12,14 +12,14 @@ from tests.clock import FakeClock
 from tests.stores.sessions import (
     EPOCH,
     OpenSessions,
-    SessionStore,
+    SessionStores,
     a_turn,
     append,
     begin,
-    copy_of,
+    cached,
     fill,
+    load_whole,
     new_scope,
-    served,
     try_to_append,
     turns_in_order,
     watching,
@@ -31,9 +31,9 @@ WRITERS = 200
 
 
 async def test_two_hundred_appends_at_once_are_all_counted_and_stay_within_the_budget(
-    session_store: SessionStore, clock: FakeClock, scope: Scope
+    session_stores: SessionStores, clock: FakeClock, scope: Scope
 ) -> None:
-    clients = [await session_store.open(clock) for _ in range(4)]
+    clients = [await session_stores.open(clock) for _ in range(4)]
     await begin(clients[0], scope)
     turn, limits = a_turn(tokens=300), Limits(tokens=3000, turns=20)
 
@@ -46,7 +46,7 @@ async def test_two_hundred_appends_at_once_are_all_counted_and_stay_within_the_b
         running = [threads.submit(asyncio.run, run(number)) for number in range(len(clients))]
         answers = [answer for one in running for answer in await asyncio.wrap_future(one)]
 
-    copy = await served(clients[0], scope)
+    copy = await load_whole(clients[0], scope)
     assert sorted(answer.count for answer in answers) == list(range(1, WRITERS + 1))
     assert len({answer.turn_id for answer in answers}) == WRITERS
     assert [answer.turn_id for answer in sorted(answers, key=lambda answer: answer.count)] == sorted(
@@ -61,22 +61,20 @@ async def test_two_hundred_appends_at_once_are_all_counted_and_stay_within_the_b
 
 
 async def test_one_operation_sent_by_many_at_once_is_one_turn(
-    session_memory: OpenSessions, other_client: OpenSessions, scope: Scope
+    client: OpenSessions, other_client: OpenSessions, scope: Scope
 ) -> None:
-    await begin(session_memory, scope)
+    await begin(client, scope)
 
-    answers = await asyncio.gather(
-        *(append(client, scope, operation="once") for client in (session_memory, other_client) * 10)
-    )
+    answers = await asyncio.gather(*(append(client, scope, operation="once") for client in (client, other_client) * 10))
 
-    copy = await served(session_memory, scope)
+    copy = await load_whole(client, scope)
     assert len(copy.turns) == 1
     assert [answer.repeated for answer in answers].count(False) == 1
     assert len({answer.turn_id for answer in answers}) == 1
 
 
 async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_misses_a_turn_or_counts_one_twice(
-    session_memory: OpenSessions, other_client: OpenSessions
+    client: OpenSessions, other_client: OpenSessions
 ) -> None:
     async def race() -> None:
         scope, turns = new_scope(), turns_in_order(6)
@@ -84,44 +82,44 @@ async def test_fillers_that_race_with_writers_never_leave_a_whole_copy_that_miss
 
         async def write() -> None:
             for turn in turns[2:]:
-                if await try_to_append(session_memory, scope, turn) is None:
-                    await append(session_memory, scope, turn, after=table[-1].id)
+                if await try_to_append(client, scope, turn) is None:
+                    await append(client, scope, turn, after=table[-1].id)
                 table.append(turn)
 
         async def load_and_fill() -> None:
             found = await other_client.cache.load(scope, epoch=EPOCH)
             if isinstance(found, CacheMiss):
-                assert await fill(other_client, scope, copy_of(list(table)), found.token)
+                assert await fill(other_client, scope, cached(list(table)), found.token)
 
         await asyncio.gather(write(), *(load_and_fill() for _ in range(3)))
-        assert await served(session_memory, scope) == copy_of(turns)
+        assert await load_whole(client, scope) == cached(turns)
 
     await asyncio.gather(*(race() for _ in range(30)))
 
 
 def test_one_memory_may_be_used_from_one_event_loop_after_another(
-    session_store: SessionStore, clock: FakeClock, scope: Scope
+    session_stores: SessionStores, clock: FakeClock, scope: Scope
 ) -> None:
-    memory = asyncio.run(session_store.open(clock))
+    memory = asyncio.run(session_stores.open(clock))
 
     async def use(number: int) -> int:
         await append(memory, scope)
         await memory.states.write(scope, number, expected_version=number)
-        async with watching(memory, scope) as versions:
+        async with watching(memory.states, scope) as versions:
             return await anext(versions)
 
     asyncio.run(begin(memory, scope))
     assert [asyncio.run(use(number)) for number in range(4)] == [1, 2, 3, 4]
-    copy = asyncio.run(served(memory, scope))
+    copy = asyncio.run(load_whole(memory, scope))
     asyncio.run(memory.close())
 
     assert copy.count == 4
 
 
 def test_one_memory_may_be_used_from_several_event_loops_at_once(
-    session_store: SessionStore, clock: FakeClock, scope: Scope
+    session_stores: SessionStores, clock: FakeClock, scope: Scope
 ) -> None:
-    memory = asyncio.run(session_store.open(clock))
+    memory = asyncio.run(session_stores.open(clock))
     asyncio.run(begin(memory, scope))
 
     with ThreadPoolExecutor(4) as threads:
