@@ -91,6 +91,7 @@ class TurnRetryQueue:
                 if session is None:
                     return True
                 busy = session.saving
+                batch: Sequence[_Unsaved] = ()
                 if busy is None:
                     batch = [session.waiting[place] for place in range(min(SAVED_AT_ONCE, len(session.waiting)))]
                     session.saving = Future()

@@ -10,5 +10,5 @@ class KnownWords(Protocol):
     """
 
     def vector(self, question: str) -> bytes | None:
-        """Return the vector, in the form that ``domain.vectors`` describes; None if too many of the words are unknown."""
+        """Return the vector in the form that ``domain.vectors`` describes; None if too few words are known."""
         ...

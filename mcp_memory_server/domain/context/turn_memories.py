@@ -1,4 +1,4 @@
-"""Choose the lines about a user for one turn of a conversation: what always matters, and what the user's words are about.
+"""Choose the lines about a user for one turn: what always matters, and what the user's words are about.
 
 What always matters does not depend on the words, so it stays the same from turn to turn until a memory changes.
 """
@@ -27,9 +27,10 @@ _LEAST_TOKENS_OF_A_LINE = 4
 
 @dataclass(frozen=True)
 class TurnMemories:
-    """Lines about the user, each without a line break. ``always`` is the same for every turn, ``matches`` is for this one.
+    """Lines about the user, each without a line break.
 
-    ``known`` is how many memories there are in all. ``handoff`` is a section on earlier conversations.
+    ``always`` is the same for every turn, ``matches`` is for this one. ``known`` is how many memories there
+    are in all. ``handoff`` is a section on earlier conversations.
     """
 
     status: Status

@@ -14,6 +14,7 @@ from mcp_memory_server.domain.sessions.turns import Role, Turn, View
 from mcp_memory_server.errors import TableThrottledError, TableUnavailableError
 from mcp_memory_server.schema.turn_records import TURNS, meta_key, session_partition
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns
+from mcp_memory_server.services.sessions.table_states import TableStates
 from mcp_memory_server.services.users.erasure import Erasure, OtherStores
 from mcp_memory_server.wiring.searching import searching_over
 from tests.clock import FakeClock
@@ -93,7 +94,8 @@ async def told(stored: StoredTurns, page_size: int) -> list[str]:
 
 def erasure_of(table: Faults, clock: FakeClock) -> Erasure:
     searching = searching_over(table.as_table, None, None, clock)
-    return Erasure(table.as_table, searching.known, searching.indexes, lambda: OtherStores(None, ()), clock)
+    stores = OtherStores(None, TableStates(table.as_table, clock, poll=timedelta(seconds=1)), ())
+    return Erasure(table.as_table, searching.known, searching.indexes, lambda: stores, clock)
 
 
 async def test_a_conversation_that_grows_over_partitions_is_read_as_one(
