@@ -52,7 +52,7 @@ def is_withheld(memory: StoredMemory, snapshot: UserSnapshot) -> bool:
     sentences = list(filter(None, [memory.text, *_END_OF_SENTENCE.split(memory.text)]))
     if memory.id in snapshot.forgotten or any(fingerprint(sentence) in snapshot.forgotten for sentence in sentences):
         return True
-    if memory.kind is not Kind.TURN or memory.said_at is None:
+    if memory.kind is not Kind.TURN:
         return False
     return any(
         memory.said_at <= tombstone.forgotten_at
