@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_memory_server.services.kernel.spending import Spending
     from mcp_memory_server.services.sessions.shared_states import SharedStates
     from mcp_memory_server.services.sessions.snapshots import Snapshots
+    from mcp_memory_server.services.summaries.resumption import Resumption
     from mcp_memory_server.services.summaries.session_finalizer import SessionFinalizer
 
 
@@ -37,6 +38,7 @@ class SessionServices:
     snapshots: "Snapshots"
     redrive: "Redrive"
     finalizer: "SessionFinalizer"
+    resumption: "Resumption"
     spending: "Spending | None" = None
 
 
@@ -89,6 +91,11 @@ class Memory:
     def finalizer(self) -> "SessionFinalizer":
         """What is done for sessions in the background: summarizing those that are over, folding old summaries."""
         return self.sessions().finalizer
+
+    @property
+    def resumption(self) -> "Resumption":
+        """What was said so far in a conversation, for an agent that continues it."""
+        return self.sessions().resumption
 
     @property
     def spending(self) -> "Spending | None":

@@ -185,8 +185,7 @@ class _Sessions:
                 from mcp_memory_server.wiring.sessions import run_sessions
 
                 table, beside, facts, options, searching, metrics, now, monotonic = self._parts
-                embeddings, own = searching.embeddings, searching.own
-                self.made = run_sessions(table, beside(), facts, options(), embeddings, own, metrics, now, monotonic)
+                self.made = run_sessions(table, beside(), facts, options(), searching, metrics, now, monotonic)
             return self.made
 
 

@@ -14,10 +14,8 @@ from mcp_memory_server.services.conversations.conversations import Conversations
 from mcp_memory_server.services.conversations.redrive import Redrive
 from mcp_memory_server.services.conversations.tool_log import ToolLog
 from mcp_memory_server.services.facts.facts import Facts
-from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.sessions.cache_epoch import CacheEpoch
 from mcp_memory_server.services.sessions.outbox_worker import OutboxWorker
-from mcp_memory_server.services.sessions.session_activity import LocalWrites
 from mcp_memory_server.services.sessions.session_reader import SessionReader
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.sessions.shared_states import SharedStates
@@ -25,6 +23,8 @@ from mcp_memory_server.services.sessions.snapshots import Snapshots
 from mcp_memory_server.services.sessions.stored_turns import StoredTurns, TableTimeout
 from mcp_memory_server.services.sessions.table_states import TableStates
 from mcp_memory_server.services.sessions.turn_appender import TurnAppender
+from mcp_memory_server.services.summaries.resumption import Resumption
+from mcp_memory_server.wiring.searching import Searching
 from mcp_memory_server.wiring.session_backends import SessionBackends
 from mcp_memory_server.wiring.summaries import FinalizerOptions, RunningFinalizer, compose_finalizer
 
@@ -52,13 +52,13 @@ def run_sessions(
     beside: SessionBackends,
     facts: Facts,
     options: FinalizerOptions,
-    embeddings: Embeddings,
-    own: LocalWrites,
+    searching: Searching,
     metrics: Metrics,
     now: Callable[[], datetime],
     monotonic: Callable[[], float] = time.monotonic,
 ) -> RunningSessions:
     """Compose the services from stores that are open already."""
+    own, embeddings = searching.own, searching.embeddings
     process = own.writer
     epoch = CacheEpoch(table, now, process=process, monotonic=monotonic, wake=lambda: outbox_worker.wake())
     stored = StoredTurns(
@@ -97,6 +97,7 @@ def run_sessions(
         snapshots=Snapshots(table, now),
         redrive=Redrive(stores, beside.dead_letters),
         finalizer=finalizer.finalizer,
+        resumption=Resumption(reader, finalizer.rolling, searching.known),
         spending=finalizer.spending,
     )
     return RunningSessions(services, stores, reader, beside, outbox_worker, finalizer)

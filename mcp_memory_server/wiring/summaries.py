@@ -65,6 +65,7 @@ class RunningFinalizer:
     """The finalizer, its worker, and the budget of the model if there is one."""
 
     finalizer: SessionFinalizer
+    rolling: RollingSummaries
     worker: FinalizerWorker
     summarizing: Summarizing
     spending: Spending | None
@@ -90,7 +91,7 @@ def compose_finalizer(
     spending = _spending(table, options.model, metrics, now)
     paid = None if options.model is None or spending is None else PaidModel(options.model.summarizer, spending)
     summarizing = Summarizing(paid, BuiltInSummarizer(), metrics, monotonic=monotonic)
-    summaries = Summaries(table, now)
+    summaries, rolling = Summaries(table, now), RollingSummaries(table, stores, reader)
     finalizer = SessionFinalizer(
         table,
         stores,
@@ -99,11 +100,11 @@ def compose_finalizer(
         summaries,
         summarizing,
         Lessons(facts),
-        RollingSummaries(table, stores, reader),
+        rolling,
         Folding(table, summaries, now),
     )
     worker = FinalizerWorker(finalizer, has_cache=stores.cache is not None, runs=options.runs)
-    return RunningFinalizer(finalizer, worker, summarizing, spending)
+    return RunningFinalizer(finalizer, rolling, worker, summarizing, spending)
 
 
 def _spending(

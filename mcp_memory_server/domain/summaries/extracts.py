@@ -6,7 +6,7 @@ It quotes and never invents. What it cannot recognise (a resolution said in pass
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_memory_server.domain.conversations.importance import ACKNOWLEDGEMENT, CORRECTION, PREFERENCE, importance
 from mcp_memory_server.domain.kernel.redaction import redacted_text
@@ -32,6 +32,9 @@ LONGEST_QUOTE = 200
 CENTRAL = 0.4
 """How much a sentence gains that has the words which the whole conversation is about."""
 OF_THE_USER = 0.1
+BY_USER = "The user: "
+BETWEEN = " · "
+"""Between the sentences of a running summary."""
 
 # Said instead of an answer.
 _DEFERS = re.compile(
@@ -92,12 +95,25 @@ def extract(material: Material) -> Draft:
 def running_summary(known: str | None, turns: Sequence[Turn], most_characters: int) -> str:
     """Return what is known of the beginning of a conversation together with these turns, which come after it."""
     quotes = _quotes(Material(tuple(turns)).spoken)
-    chosen = [_quoted(quote) for quote in _best(quotes, max(2, len(turns) // 4))]
-    sentences = [*(known.split(" · ") if known else ()), *chosen]
-    # The beginning says what a conversation is about, and stays; what is dropped is what came right after it.
-    while len(" · ".join(sentences)) > most_characters and len(sentences) > 2:
-        del sentences[1]
-    return shortened(" · ".join(sentences), most_characters)
+    stated = [replace(quote, worth=quote.worth + _lasting(_quoted(quote))) for quote in quotes]
+    chosen = [_quoted(quote) for quote in _best(stated, max(2, len(turns) // 4))]
+    if known is None and quotes and (first := _quoted(quotes[0])) not in chosen:
+        chosen.insert(0, first)
+    sentences = [*(known.split(BETWEEN) if known else ()), *chosen]
+    # The beginning says what a conversation is about, and stays; what says least about the user is dropped first.
+    while len(BETWEEN.join(sentences)) > most_characters and len(sentences) > 2:
+        del sentences[min(range(1, len(sentences)), key=lambda place: (_lasting(sentences[place]), place))]
+    return shortened(BETWEEN.join(sentences), most_characters)
+
+
+def _lasting(quoted: str) -> int:
+    """Return how much a quoted sentence says that still matters later: most, if the user states or wants something."""
+    said = quoted.removeprefix(BY_USER)
+    if said == quoted or asks(said):
+        return 0
+    weight = importance(Role.USER, said)
+    states = bool(stated_facts(said)) or weight >= CORRECTION or any(sign.isdigit() for sign in said)
+    return 2 if states else 1
 
 
 def _quotes(turns: Sequence[Turn]) -> list[_Quote]:
@@ -135,8 +151,8 @@ def _best(quotes: Sequence[_Quote], most: int) -> list[_Quote]:
 
 
 def _quoted(quote: _Quote) -> str:
-    speaker = "The user" if quote.turn.role is Role.USER else "The assistant"
-    return f"{speaker}: {shortened(quote.text, LONGEST_QUOTE)}"
+    speaker = BY_USER if quote.turn.role is Role.USER else "The assistant: "
+    return speaker + shortened(quote.text, LONGEST_QUOTE)
 
 
 def _each_once(texts: Iterable[str]) -> tuple[str, ...]:

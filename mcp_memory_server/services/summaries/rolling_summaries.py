@@ -47,6 +47,14 @@ class RollingSummaries:
                 await self._stores.cache.set_summary(scope, text)
         return True
 
+    async def until(self, scope: Scope, cursor: str) -> str | None:
+        """Return a summary of all turns before the cursor. What is not in the stored one is added, and not stored."""
+        item = await self._table.get(rolling_key(scope))
+        turns = await self._between(scope, rolled_upto(item), cursor)
+        if not turns:
+            return summary_from(item)
+        return running_summary(summary_from(item), material_from(turns, None, ()).turns, LONGEST_SUMMARY)
+
     async def _between(self, scope: Scope, upto: str, cursor: str | None) -> list[Turn]:
         """Return the turns after the last one in the summary and before the cursor, oldest first."""
         found: list[Turn] = []
