@@ -118,6 +118,7 @@ class OrchestrationEvents:
             return
         turn = _task(task) if is_new else None
         if turn is not None:
+            now.words = turn.content
             now.save(turn, now.id)
         if is_new:
             goal = turn.content[:200] if turn else "answer the user"
