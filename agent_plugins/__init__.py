@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules, CircuitOpenError, SharedCircuits
+from agent_plugins.breakers.failures import FailedCall, counts_as_failure, every_error
 from agent_plugins.breakers.invocations import Invocation
 from agent_plugins.breakers.status_file import StatusFile
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
@@ -48,6 +49,7 @@ __all__ = [
     "Change",
     "CircuitBreaker",
     "CircuitOpenError",
+    "FailedCall",
     "Finding",
     "GuardRules",
     "Guards",
@@ -68,8 +70,10 @@ __all__ = [
     "begin_task",
     "clear_slot",
     "confirm_slot",
+    "counts_as_failure",
     "end_task",
     "enter_phase",
+    "every_error",
     "fail_step",
     "fill_slot",
     "finish_step",

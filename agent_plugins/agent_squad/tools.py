@@ -144,13 +144,13 @@ class GuardedTools(AgentTools):
             begun.timed_out()
             return await self._failure(tool.name, inputs, error, "tool_timeout", "it did not answer in time")
         except Exception as error:  # noqa: BLE001 - the edge: whatever a tool raises must not end the request
-            begun.failed(type(error).__name__)
+            begun.raised(error, str(error))
             return await self._failure(tool.name, inputs, error, "tool_failed", f"{type(error).__name__}: {error}")
         except BaseException:
             begun.abandoned()  # cancelled
             raise
         if _text(answer).startswith(FAILED):
-            begun.failed("the tool answered with an error")
+            begun.raised(None, _text(answer))
         else:
             begun.succeeded()
         return answer

@@ -1,8 +1,8 @@
-"""A circuit breaker for one tool: it opens after failures in a row, and later allows a single call as a probe.
+"""A circuit breaker for one tool: it opens when calls fail, and later allows a single call as a probe.
 
 breaker = CircuitBreaker("search")
 with breaker.ask():          # raises CircuitOpenError while the circuit is open
-    result = search(query)   # an exception is a failure, a cancellation is neither
+    result = search(query)   # an exception that the rules count is a failure, a cancellation is none
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from agent_plugins.breakers.circuits import (
     SharedCircuits,
     SharedView,
 )
+from agent_plugins.breakers.failures import RecentResults
 from agent_plugins.breakers.permits import Counts, Permit
 from mcp_memory_server import UnavailableError
 
@@ -26,7 +27,7 @@ REFRESH_SECONDS = 1.0
 
 
 class CircuitBreaker:
-    """Closed; open after ``threshold`` failures in a row; half-open after ``rest`` seconds: then one call probes.
+    """Closed; open after too many failures; half-open after ``rest`` seconds: then one call probes. See `BreakerRules`.
 
     Safe to use from any number of threads and event loops. Nothing here blocks, except for a fraction of a second when
     workers share the circuit and a probe is due. An abandoned probe frees its slot at once, a hanging one when its
@@ -52,6 +53,7 @@ class CircuitBreaker:
         self._until = 0.0  # end of the rest while open, of the probe's timeout while half-open
         self._probing = False
         self._counts = Counts()
+        self._results = RecentResults(self.rules.results, self.rules.window)
         if shared is not None:
             shared.follow(name, self.adopt)
 
@@ -100,6 +102,8 @@ class CircuitBreaker:
                 hung_probes=counts.hung_probes,
                 opened=counts.opened,
                 average_latency=counts.average_latency(),
+                failure_rate=self._results.failure_rate(),
+                ignored=counts.ignored,
             )
 
     def adopt(self, view: SharedView) -> None:
@@ -114,15 +118,17 @@ class CircuitBreaker:
             self._counts.count(now - permit.started, failed=failed, timeout=timeout)
             if permit.epoch != self._epoch:
                 return
+            self._results.add(now, failed=failed)
             if not failed:
-                self._succeeded(permit)
+                self._succeeded(permit, now)
             else:
                 self._failed(permit, now)
 
-    def abandon(self, permit: Permit) -> None:
-        """Free the slot of a cancelled call. A cancellation says nothing about the tool."""
+    def abandon(self, permit: Permit, *, ignored: bool = False) -> None:
+        """Free the slot of a call that says nothing about the tool: it was cancelled, or its error does not count."""
         with self._lock:
-            self._counts.abandoned += 1
+            self._counts.ignored += ignored
+            self._counts.abandoned += not ignored
             if permit.is_probe and permit.epoch == self._epoch:
                 self._probing, self._until = False, self._monotonic()
                 if self._shared is not None and permit.token is not None:
@@ -164,24 +170,32 @@ class CircuitBreaker:
         self._change(CircuitState.HALF_OPEN, now + self.rules.probe_timeout)
         self._probing = True
 
-    def _succeeded(self, permit: Permit) -> None:
+    def _succeeded(self, permit: Permit, now: float) -> None:
         self._failures_in_a_row = 0
         if permit.is_probe:
             self._change(CircuitState.CLOSED)
             if self._shared is not None and permit.token is not None:
                 self._shared.probe_succeeded(self.name, permit.token)
+        elif self._fails_too_often():
+            self._open(now)
 
     def _failed(self, permit: Permit, now: float) -> None:
         self._failures_in_a_row += 1
-        rest = self.rules.rest
         if permit.is_probe:
-            self._change(CircuitState.OPEN, now + rest)
+            self._change(CircuitState.OPEN, now + self.rules.rest)
             if self._shared is not None and permit.token is not None:
-                self._shared.probe_failed(self.name, permit.token, rest)
-        elif self._failures_in_a_row >= self.rules.threshold:
-            self._change(CircuitState.OPEN, now + rest)
-            if self._shared is not None:
-                self._shared.opened(self.name, rest)
+                self._shared.probe_failed(self.name, permit.token, self.rules.rest)
+        elif self._failures_in_a_row >= self.rules.threshold or self._fails_too_often():
+            self._open(now)
+
+    def _open(self, now: float) -> None:
+        self._change(CircuitState.OPEN, now + self.rules.rest)
+        if self._shared is not None:
+            self._shared.opened(self.name, self.rules.rest)
+
+    def _fails_too_often(self) -> bool:
+        rate = self._results.failure_rate()
+        return rate is not None and self.rules.rate is not None and rate >= self.rules.rate
 
     def _adopt(self, view: SharedView, now: float) -> None:
         if view.state is CircuitState.CLOSED:
@@ -198,9 +212,14 @@ class CircuitBreaker:
         if state is CircuitState.OPEN and self._state is CircuitState.CLOSED:
             self._counts.opened += 1
         self._state, self._until, self._probing = state, until, False
+        self._results.clear()
         self._epoch += 1
 
     def _health(self) -> Health:
         if self._state is not CircuitState.CLOSED:
             return Health.UNAVAILABLE
-        return Health.DEGRADED if 2 * self._failures_in_a_row >= self.rules.threshold else Health.HEALTHY
+        rate = self._results.failure_rate()
+        is_half_of_the_rate = rate is not None and self.rules.rate is not None and 2 * rate >= self.rules.rate
+        if is_half_of_the_rate or 2 * self._failures_in_a_row >= self.rules.threshold:
+            return Health.DEGRADED
+        return Health.HEALTHY

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from agent_plugins.breakers.failures import IsFailure, counts_as_failure
 from mcp_memory_server import InvalidRequestError, UnavailableError
 
 THRESHOLD = 5
 REST_SECONDS = 30.0
 PROBE_SECONDS = 30.0
+RATE = 0.5
+RESULTS = 20
+WINDOW_SECONDS = 300.0
 
 
 class CircuitState(StrEnum):
@@ -38,11 +42,20 @@ class CircuitOpenError(UnavailableError):
 
 @dataclass(frozen=True)
 class BreakerRules:
-    """After how many failures in a row a circuit opens, for how many seconds, and how long a probe may take."""
+    """When a circuit opens, for how many seconds, and how long a probe may take.
+
+    It opens after ``threshold`` failures in a row, and when the share ``rate`` of the last ``results`` calls failed, if
+    none of them is older than ``window`` seconds; None for no such rule. ``is_failure`` decides which errors count:
+    others are neither failures nor successes.
+    """
 
     threshold: int = THRESHOLD
     rest: float = REST_SECONDS
     probe_timeout: float = PROBE_SECONDS
+    rate: float | None = RATE
+    results: int = RESULTS
+    window: float = WINDOW_SECONDS
+    is_failure: IsFailure = counts_as_failure
 
     def __post_init__(self) -> None:
         if self.threshold < 1 or not self.rest > 0 or not self.probe_timeout > 0:
@@ -50,11 +63,22 @@ class BreakerRules:
                 "a breaker needs a threshold of at least 1 and a rest and a probe timeout of more than 0 seconds, "
                 f"got {self.threshold}, {self.rest} and {self.probe_timeout}"
             )
+        if (self.rate is not None and not 0 < self.rate <= 1) or self.results < 1 or not self.window > 0:
+            raise InvalidRequestError(
+                "a breaker needs a rate above 0 and up to 1, or None, at least 1 result and a window of more than 0 "
+                f"seconds, got {self.rate}, {self.results} and {self.window}"
+            )
+        if not callable(self.is_failure):
+            raise InvalidRequestError(f"is_failure must be a function of a FailedCall, got {self.is_failure!r}")
 
 
 @dataclass(frozen=True)
 class CircuitStatus:
-    """The status of a circuit. Times are in seconds; ``failures_in_a_row`` is 0 again after a success."""
+    """The status of a circuit. Times are in seconds; ``failures_in_a_row`` is 0 again after a success.
+
+    ``failure_rate`` is that of the last calls, None while there are too few. ``ignored`` counts errors that did not
+    count as failures.
+    """
 
     name: str
     state: CircuitState
@@ -70,6 +94,8 @@ class CircuitStatus:
     hung_probes: int
     opened: int
     average_latency: float | None
+    failure_rate: float | None = None
+    ignored: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the status as plain data."""

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 from uuid import uuid4
 
+from agent_plugins.breakers.failures import FailedCall
 from agent_plugins.breakers.permits import Permit
 
 MAX_ENDED = 100
@@ -35,6 +36,7 @@ class Invocation:
     permit: Permit = field(repr=False)
     on_end: "Callable[[Invocation], None]" = field(repr=False)
     agent: str | None = None
+    owner: str | None = None
     outcome: Outcome = Outcome.RUNNING
     result: Any = field(default=None, repr=False)
     error: str | None = None
@@ -50,18 +52,26 @@ class Invocation:
         self._end(Outcome.SUCCEEDED, result=result)
 
     def failed(self, error: str, result: Any = None) -> None:
-        """Report that the tool failed, in a few words that contain no secret."""
+        """Report that the tool failed, in a few words that contain no secret. This always counts as a failure."""
         self._end(Outcome.FAILED, error=error, result=result)
+
+    def raised(self, error: BaseException | None, text: str = "") -> None:
+        """Report an error, or an answer that is one. The rules of the tool decide whether it counts as a failure."""
+        words = "the tool answered with an error" if error is None else type(error).__name__
+        self._end(Outcome.FAILED, error=words, call=FailedCall(self.tool, error, text, self.owner))
 
     def timed_out(self) -> None:
         """Report that the tool did not answer in time."""
-        self._end(Outcome.TIMED_OUT, error="it did not answer in time")
+        words = "it did not answer in time"
+        self._end(Outcome.TIMED_OUT, error=words, call=FailedCall(self.tool, TimeoutError(words), words, self.owner))
 
     def abandoned(self) -> None:
         """Report that the call was cancelled, which says nothing about the tool."""
         self._end(Outcome.ABANDONED)
 
-    def _end(self, outcome: Outcome, *, error: str | None = None, result: Any = None) -> None:
+    def _end(
+        self, outcome: Outcome, *, error: str | None = None, result: Any = None, call: FailedCall | None = None
+    ) -> None:
         if self.outcome is not Outcome.RUNNING:
             return
         self.outcome, self.error, self.result = outcome, error, result
@@ -70,8 +80,10 @@ class Invocation:
                 self.permit.succeeded()
             case Outcome.ABANDONED:
                 self.permit.abandoned()
+            case _ if call is not None:
+                self.permit.raised(call)
             case _:
-                self.permit.failed(timeout=outcome is Outcome.TIMED_OUT)
+                self.permit.failed()
         self.on_end(self)
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent_plugins.breakers.circuits import CircuitOpenError
+from agent_plugins.breakers.circuits import BreakerRules, CircuitOpenError
+from agent_plugins.breakers.failures import FailedCall, is_counted
 
 _NOT_THE_TOOL = (
     asyncio.CancelledError,
@@ -21,21 +22,22 @@ class Breaker(Protocol):
     """Issues permits, and receives the results of their calls."""
 
     name: str
+    rules: BreakerRules
 
     def finish(self, permit: "Permit", *, failed: bool, timeout: bool) -> None:
         """Count the result of the call of this permit."""
         ...
 
-    def abandon(self, permit: "Permit") -> None:
-        """Free the slot that the permit holds."""
+    def abandon(self, permit: "Permit", *, ignored: bool = False) -> None:
+        """Free the slot that the permit holds, after a cancellation or an error that does not count."""
         ...
 
 
 class Permit:
     """Whether a call may begin. The caller reports its result once; later reports are ignored.
 
-    As a context manager it reports by itself: an exception is a failure, a TimeoutError a timeout, and a cancellation
-    neither. Entering a refused permit raises CircuitOpenError.
+    As a context manager it reports by itself: an exception is a failure if the rules count it, a TimeoutError a
+    timeout, and a cancellation neither. Entering a refused permit raises CircuitOpenError.
     """
 
     __slots__ = ("_breaker", "_unreported", "allowed", "epoch", "is_probe", "reason", "retry_after", "started", "token")
@@ -72,6 +74,13 @@ class Permit:
         if self._is_first_report():
             self._breaker.finish(self, failed=True, timeout=timeout)
 
+    def raised(self, call: FailedCall) -> None:
+        """Report an error, and let the rules of the breaker decide whether it counts."""
+        if is_counted(self._breaker.rules.is_failure, call):
+            self.failed(timeout=isinstance(call.error, TimeoutError))
+        elif self._is_first_report():
+            self._breaker.abandon(self, ignored=True)
+
     def abandoned(self) -> None:
         """Report that the call was cancelled: neither a success nor a failure, and another call may probe."""
         if self._is_first_report():
@@ -89,7 +98,7 @@ class Permit:
         elif isinstance(error, _NOT_THE_TOOL):
             self.abandoned()
         else:
-            self.failed(timeout=isinstance(error, TimeoutError))
+            self.raised(FailedCall(self._breaker.name, error, str(error)))
 
     def _is_first_report(self) -> bool:
         try:
@@ -101,13 +110,17 @@ class Permit:
 
 @dataclass
 class Counts:
-    """The counters of a breaker. Timeouts are failures too; a hung probe is one that exceeded its timeout."""
+    """The counters of a breaker. Timeouts are failures too; a hung probe is one that exceeded its timeout.
+
+    ``ignored`` are errors that the rules do not count.
+    """
 
     calls: int = 0
     failures: int = 0
     timeouts: int = 0
     refused: int = 0
     abandoned: int = 0
+    ignored: int = 0
     hung_probes: int = 0
     opened: int = 0
     finished: int = 0

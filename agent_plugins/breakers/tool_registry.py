@@ -117,6 +117,10 @@ class ToolRegistry:
         """Do as ``begin`` does, without ever blocking the event loop."""
         return self._start(name, await self.breaker(name).ask_async(), timeout, agent)
 
+    def begin_unguarded(self, name: str, *, agent: str | None = None) -> Invocation:
+        """Begin a call that no circuit watches and that is never refused, of a tool that a framework itself needs."""
+        return self.invocations.begin(name, CircuitBreaker(name).ask(), None, agent)
+
     def healthy(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return those of the tools whose circuit is closed."""
         return tuple(name for name in names if self.breaker(name).status().health is not Health.UNAVAILABLE)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.failures import every_error
 from agent_plugins.memory.memory_calls import call_memory
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.memory.turn_retry_queue import TurnRetryQueue
@@ -29,7 +30,7 @@ R = TypeVar("R")
 
 READ_SECONDS = 2.0
 WRITE_SECONDS = 10.0
-RULES = BreakerRules(threshold=2, rest=5.0)
+RULES = BreakerRules(threshold=2, rest=5.0, is_failure=every_error)
 """A memory that hangs costs its timeout twice, not with every step of an agent."""
 LONGEST_TURN = 600
 """In characters of an earlier turn."""

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.failures import every_error
 from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.operations import Operation, Saved
 from agent_plugins.state.session_state import SessionState
@@ -51,7 +52,9 @@ class StateSaver:
         self._scope = scope
         self._on_external_change = on_external_change
         self._breaker = CircuitBreaker(
-            "shared state", BreakerRules(1, REST_SECONDS, 2 * DEADLINE_SECONDS), monotonic=monotonic
+            "shared state",
+            BreakerRules(1, REST_SECONDS, 2 * DEADLINE_SECONDS, is_failure=every_error),
+            monotonic=monotonic,
         )
         self._lock = Lock()
         self._writer = uuid4().hex[:12]

@@ -17,11 +17,13 @@ from strands.types.content import Message
 from agent_plugins.memory.running import enclosing
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
+from agent_plugins.strands.held_turns import has_guardrail
 from agent_plugins.strands.identity import SessionResolver
+from agent_plugins.strands.memory_replies import memory_call_ids
 from agent_plugins.strands.messages import turn_from
 from agent_plugins.strands.prompt_block import append_to_last_message
 from agent_plugins.strands.running import RunningAgent, running
-from mcp_memory_server import MemoryServerError
+from mcp_memory_server import MemoryServerError, NewTurn
 
 LONGEST_GOAL = 200
 
@@ -61,6 +63,7 @@ class AgentEvents:
         finally:
             now.is_over = True
             attached.leave()
+            _release(now, agent.name)
             await _end(now)
 
     async def inject(self, context: InvokeModelContext) -> InvokeModelContext:
@@ -71,19 +74,26 @@ class AgentEvents:
         return append_to_last_message(context, await now.session.context(context.agent.name, now.earlier))
 
     async def message_added(self, event: MessageAddedEvent[Any]) -> None:
-        """Begin to save a message of an invocation, once, under its tracking id."""
-        now, message = running(event.agent), event.message
-        if now is None or now.session is None or not now.should_save(message["role"]):
+        """Begin to save a message of an invocation, once, under its tracking id.
+
+        What a guardrail may redact is held until the model has answered.
+        """
+        now, agent, message = running(event.agent), event.agent, event.message
+        if now is None or now.session is None:
+            return
+        if message["role"] == "assistant":
+            _release(now, agent.name)
+        if not now.should_save(message):
             return
         # In a Swarm or a Graph several agents share one conversation.
-        speaks_as = event.agent.name if not now.is_outermost and message["role"] == "assistant" else None
-        try:
-            turn = turn_from(message, event.agent.name, speaks_as=speaks_as)
-        except MemoryServerError as error:
-            logger.warning("a message cannot be saved: %s", error)
-            return
-        if turn is not None:
-            now.save(turn, message.get("tracking_id") or uuid4().hex)
+        speaks_as = agent.name if not now.is_outermost and message["role"] == "assistant" else None
+        replies = memory_call_ids(agent, message)
+
+        def make() -> NewTurn | None:
+            return _turn(message, agent.name, speaks_as=speaks_as, without_answers=replies)
+
+        is_held = now.has_guardrail and message["role"] == "user"
+        now.turns.add(make, message.get("tracking_id") or uuid4().hex, until=now if is_held else None)
 
     def _running(self, context: AgentStreamContext) -> RunningAgent:
         session = self._sessions.find(context.invocation_state)
@@ -91,7 +101,12 @@ class AgentEvents:
         outer = enclosing(scope)
         answers_user = outer is None or outer.lets_answer(context.agent)
         return RunningAgent(
-            scope=scope, outer=outer, answers_user=answers_user, agent=ref(context.agent), session=session
+            scope=scope,
+            outer=outer,
+            answers_user=answers_user,
+            agent=ref(context.agent),
+            session=session,
+            has_guardrail=has_guardrail(getattr(context.agent, "model", None)),
         )
 
     async def _begin(self, now: RunningAgent, context: AgentStreamContext) -> None:
@@ -101,6 +116,25 @@ class AgentEvents:
             now.earlier = await now.session.load_history()
         if now.is_outermost:
             await now.session.turn_begins(_goal(context.messages), seconds=self._task_seconds)
+
+
+def _turn(message: Message, agent: str, **more: Any) -> NewTurn | None:
+    try:
+        return turn_from(message, agent, **more)
+    except MemoryServerError as error:
+        logger.warning("a message cannot be saved: %s", error)
+        return None
+
+
+def _release(now: RunningAgent, agent: str) -> None:
+    """Save what this agent was told, and the task of its team, as its guardrail has left them."""
+    redacted = now.redacted_task()
+    turn = None if redacted is None else _turn(redacted, agent)
+    if turn is not None:
+        now.turns.replace(now.outermost.id, turn)
+    now.turns.release(now)
+    if now.has_guardrail:
+        now.turns.release(now.outermost)
 
 
 async def _end(now: RunningAgent) -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from strands import Agent
 from strands.middleware.stages import ExecuteToolContext, ExecuteToolStage
+from strands.tools.structured_output.structured_output_tool import StructuredOutputTool
 from strands.types.events import ToolResultEvent
 from strands.types.tools import AgentTool, ToolResult, ToolUse
 
@@ -56,6 +57,8 @@ class GuardedCalls:
         self, context: ExecuteToolContext
     ) -> tuple[Invocation | Refusal, ExecuteToolContext, list[str]]:
         """Begin the call; while the circuit is open, that of its healthy fallback if there is one."""
+        if _belongs_to_the_framework(context):
+            return self._registry.begin_unguarded(context.tool_use["name"], agent=context.agent.name), context, []
         begun = await self._begin(context.tool_use["name"], context.tool, context.agent.name)
         if isinstance(begun, Invocation) or begun.fallback is None:
             return begun, context, []
@@ -83,6 +86,11 @@ class GuardedCalls:
             name, schema, spec["description"], known.timeout, known.fallback, known.alternatives, known.rules
         )
         self._registry.register(described)
+
+
+def _belongs_to_the_framework(context: ExecuteToolContext) -> bool:
+    """Return whether the tool is part of the control flow of Strands. Without it a Swarm or an agent cannot go on."""
+    return context.tool_use["name"] == HANDOFF or isinstance(context.tool, StructuredOutputTool)
 
 
 def _check_guards(guards: Guards, context: ExecuteToolContext) -> Finding | None:
@@ -150,8 +158,10 @@ def _report(begun: Invocation, event: ToolResultEvent) -> None:
         begun.succeeded()
     elif isinstance(error, ValueError) and str(error).startswith(_INVALID_INPUT):
         begun.abandoned()  # the model called it wrongly, which says nothing about the tool
+    elif error is None and cast("dict[str, Any]", result).get("cancelled"):
+        begun.abandoned()  # the caller cancelled it
     else:
-        begun.failed("the tool answered with an error" if error is None else type(error).__name__)
+        begun.raised(error, result_text(result))
 
 
 def _too_slow(begun: Invocation) -> dict[str, Any]:

@@ -9,7 +9,11 @@ from agent_plugins.strands.identity import SessionResolver
 from mcp_memory_server import MemoryTool
 
 
-def strands_tool(tool: MemoryTool, resolver: SessionResolver) -> PythonAgentTool:
+class MemoryAgentTool(PythonAgentTool):
+    """A memory tool. Its replies are not saved as turns."""
+
+
+def strands_tool(tool: MemoryTool, resolver: SessionResolver) -> MemoryAgentTool:
     """Return the tool for agents. It answers for the user of the invocation."""
 
     async def answer(tool_use: ToolUse, **invocation_state: Any) -> ToolResult:
@@ -24,4 +28,4 @@ def strands_tool(tool: MemoryTool, resolver: SessionResolver) -> PythonAgentTool
         "inputSchema": {"json": tool.input_schema},
         "annotations": dict(tool.hints),
     }
-    return PythonAgentTool(tool.name, spec, answer)  # pyright: ignore[reportArgumentType] - its type knows no async one
+    return MemoryAgentTool(tool.name, spec, answer)  # pyright: ignore[reportArgumentType] - its type knows no async one

@@ -1,7 +1,7 @@
 """Conversion of a Strands message to a turn: its text, calls of tools, and their answers."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from strands.types.content import ContentBlock, Message
@@ -17,10 +17,18 @@ _MEDIA = ("image", "document", "video", "audio")
 
 
 def turn_from(
-    message: Message, agent: str, *, tracking_id: str | None = None, speaks_as: str | None = None
+    message: Message,
+    agent: str,
+    *,
+    tracking_id: str | None = None,
+    speaks_as: str | None = None,
+    without_answers: Collection[str] = (),
 ) -> NewTurn | None:
-    """Return the turn, None for a message without content: reasoning alone is not saved."""
-    blocks = message["content"]
+    """Return the turn, None for a message without content: reasoning alone is not saved.
+
+    ``without_answers`` are the ids of calls of tools whose answers are left out.
+    """
+    blocks = [block for block in message["content"] if _answered_call(block) not in without_answers]
     said = _cut("\n".join(text for block in blocks if (text := _text(block))))
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]
     calls = tuple(_call(use, MOST_INPUT // len(uses)) for use in uses)
@@ -39,6 +47,10 @@ def turn_from(
 def result_text(result: Mapping[str, Any]) -> str:
     """Return the answer of a tool as text."""
     return "\n".join(text for block in result.get("content", ()) if (text := _answer(block)))
+
+
+def _answered_call(block: ContentBlock) -> str | None:
+    return block["toolResult"]["toolUseId"] if "toolResult" in block else None
 
 
 def _role(message: Message) -> Role:

@@ -15,6 +15,7 @@ from strands.types.exceptions import ConcurrencyException
 
 from agent_plugins.memory.running import current, enclosing
 from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
+from agent_plugins.strands.held_turns import has_guardrail
 from agent_plugins.strands.identity import SessionResolver
 from agent_plugins.strands.orchestrators import agents_of, forget_shared_context, is_resuming, nested_in, task_turn
 from agent_plugins.strands.running import RunningHere
@@ -84,6 +85,7 @@ class OrchestrationEvents:
                 now.is_over = True
                 with self._lock:
                     self._busy[orchestrator] = False
+                now.own_turns.release_all()
                 await _end(now)
 
         setattr(orchestrator, "stream_async", stream_async)  # noqa: B010 - a type checker refuses the assignment
@@ -118,7 +120,8 @@ class OrchestrationEvents:
             return
         turn = _task(task) if is_new else None
         if turn is not None:
-            now.save(turn, now.id)
+            guarded = any(has_guardrail(agent.model) for agent in agents_of(orchestrator))
+            now.turns.add(lambda: turn, now.id, until=now if guarded else None)
         if is_new:
             goal = turn.content[:200] if turn else "answer the user"
             await now.session.turn_begins(goal, seconds=self._task_seconds)

@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from strands.types.content import Message
+
 from agent_plugins.memory.agent_memory import PromptSection
 from agent_plugins.memory.agent_sessions import AgentSession
 from agent_plugins.memory.running import Running, current
+from agent_plugins.strands.held_turns import HeldTurns
 from mcp_memory_server import NewTurn
 
 if TYPE_CHECKING:
@@ -19,8 +22,22 @@ class RunningHere(Running):
 
     session: AgentSession | None
     id: str = field(default_factory=lambda: uuid4().hex)
+    own_turns: HeldTurns = field(init=False)
 
-    def save(self, turn: NewTurn, operation_id: str) -> None:
+    def __post_init__(self) -> None:
+        self.own_turns = HeldTurns(self._save)
+
+    @property
+    def outermost(self) -> "RunningHere":
+        """The invocation that the user began. Its turns, and those of its members, are saved in one order."""
+        return self.outer.outermost if self.answers_user and isinstance(self.outer, RunningHere) else self
+
+    @property
+    def turns(self) -> HeldTurns:
+        """The turns of this conversation with the user."""
+        return self.outermost.own_turns
+
+    def _save(self, turn: NewTurn, operation_id: str) -> None:
         """Queue a turn, after those that were queued before. The model does not wait for it to be saved."""
         if self.session is not None:
             self.session.memory.turns.add(self.session.scope, turn, operation_id)
@@ -36,13 +53,25 @@ class RunningAgent(RunningHere):
     """An invocation of an agent. In a Swarm or a Graph, its input repeats turns that are saved already."""
 
     agent: "ReferenceType[Any]"  # weak: a context that refers to this invocation may outlive the agent
+    has_guardrail: bool = False
     earlier: PromptSection | None = None
-    has_first_message: bool = False
+    first_message: Message | None = None
+    words_before: object = None
+    """The content of the first message before a guardrail may have redacted it."""
 
-    def should_save(self, role: str) -> bool:
+    def should_save(self, message: Message) -> bool:
         """Return whether a message is part of the conversation with the user, and not saved by others."""
-        is_first, self.has_first_message = not self.has_first_message, True
-        return self.answers_user and (self.is_outermost or not is_first or role != "user")
+        is_first = self.first_message is None
+        if is_first:
+            self.first_message, self.words_before = message, message["content"]
+        return self.answers_user and (self.is_outermost or not is_first or message["role"] != "user")
+
+    def redacted_task(self) -> Message | None:
+        """Return the first message if it is that of a team and a guardrail has redacted it."""
+        first = self.first_message
+        if self.is_outermost or first is None or first["role"] != "user" or first["content"] is self.words_before:
+            return None
+        return first
 
 
 def running(agent: object) -> RunningAgent | None:

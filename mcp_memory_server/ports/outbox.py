@@ -30,7 +30,10 @@ class Outbox(Protocol):
     """
 
     async def add(self, queued: QueuedTurn) -> None:
-        """Queue a turn. It is durable when this returns. The same operation id of a session again changes nothing."""
+        """Queue a turn. It is durable when this returns. The same operation id of a session again changes nothing.
+
+        An outbox in the store of the session cache drops a cached session that neither counted the turn nor has it.
+        """
         ...
 
     async def waiting(self, scope: Scope) -> Sequence[QueuedTurn]:

@@ -3,7 +3,13 @@
 from typing import Protocol
 
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import Appended, CacheContext, CachedSession, CacheMiss
+from mcp_memory_server.domain.sessions.cached_session import (
+    Appended,
+    CacheContext,
+    CachedSession,
+    CacheMiss,
+    StoredIds,
+)
 from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 
 
@@ -24,7 +30,9 @@ class SessionCache(Protocol):
        then every turn that was being written has reached the table. The store knows how long that takes.
     4. Turns appended after the token was issued are recorded, and join the session when it is filled.
     5. A writer that takes longer than that to reach the table calls `record_stored` afterwards.
-    6. A cached session is used only in the epoch in which it was begun: in a later epoch it is discarded. A caller
+    6. A turn is counted by a cached session once, however many turns were added since: the token of the session names
+       it from its beginning to its loss, and the turn carries it through the outbox (`QueuedTurn.counted_in`).
+    7. A cached session is used only in the epoch in which it was begun: in a later epoch it is discarded. A caller
        with an older epoch than the cached session gets a miss that must not be filled.
 
         absent --load: token--> recording --settled, fill(token)--> whole --lost, dropped, later epoch--> absent
@@ -50,21 +58,32 @@ class SessionCache(Protocol):
         """Return the whole session in one round trip, oldest turn first; otherwise what is needed to fill it."""
         ...
 
-    async def fill(self, scope: Scope, session: CachedSession, context: CacheContext, *, token: str) -> bool:
+    async def fill(
+        self,
+        scope: Scope,
+        session: CachedSession,
+        context: CacheContext,
+        *,
+        token: str,
+        stored: StoredIds | None = None,
+    ) -> bool:
         """Make the session whole from what the table holds, and return whether it is whole now.
 
         Turns recorded since the token was issued that are not among these join them, are counted, and are trimmed with
         them. A session that was lost or dropped since, or has not settled, is not filled: nothing changes. If it is
-        whole already, nothing changes either.
+        whole already, nothing changes either. ``stored`` names what the table holds before these turns; where a
+        recorded turn is older than what it covers, or turns from before the loss are queued in the outbox of this
+        store, the session is not filled, because its count could be wrong.
         """
         ...
 
-    async def record_stored(self, write: TurnWrite, context: CacheContext) -> None:
+    async def record_stored(self, write: TurnWrite, context: CacheContext, *, counted_in: str = "") -> None:
         """Insert a turn that the table holds in its place among the cached turns, if it was not appended here.
 
         Its id stays as it is. An absent session stays absent; one that is being filled records the turn. A session of
         an earlier epoch, or one that knows the operation under another id, is discarded and begun again with this turn
-        recorded.
+        recorded; so is one whose gap is later than the turn, which may have been counted and evicted. ``counted_in`` is
+        the token that `append` returned: the cached session that has it counted the turn, and is not changed.
         """
         ...
 

@@ -4,17 +4,18 @@ An item written by any earlier release can be decoded: a missing attribute has a
 rewrite, because a body is always written over the one that was read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import TypeVar
 
+from mcp_memory_server.domain.facts.dates import first_day, last_day
 from mcp_memory_server.domain.facts.fact import Fact, Outcome, Permanence, Source, Standing, Tombstone, fact_id
 from mcp_memory_server.domain.facts.notes import Note, NoteKind, expiry
 from mcp_memory_server.domain.facts.preferences import Preference, SetBy
 from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Value
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.errors import TableDamagedError
+from mcp_memory_server.errors import InvalidRequestError, TableDamagedError
 from mcp_memory_server.schema.keys import (
     NOTES,
     PAST_FACTS,
@@ -102,7 +103,7 @@ def fact_from(item: Item) -> Fact:
         turn_id=optional_text(body, "turn"),
         standing=standing,
         since=_day(body, "since"),
-        until=_day(body, "until"),
+        until=_day(body, "until", last_day),
         remind_on=_day(body, "remind_on"),
         superseded_by=optional_text(body, "superseded_by"),
     )
@@ -209,14 +210,14 @@ def optional_text(body: Record, name: str) -> str | None:
 
 
 def _day_text(day: date | None) -> str | None:
-    return None if day is None else day.isoformat()
+    return None if day is None else str(day)  # "2026-03" if only the month is known
 
 
-def _day(body: Record, name: str) -> date | None:
+def _day(body: Record, name: str, parse: Callable[[str, str], date] = first_day) -> date | None:
     text = optional_text(body, name)
     try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
+        return None if text is None else parse(name, text)
+    except InvalidRequestError:
         return None
 
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.multilingual_e5.model import Model, load_model
 from mcp_memory_server.adapters.multilingual_e5.numpy_network import numpy_stages
-from mcp_memory_server.adapters.multilingual_e5.question_means import MEANS
+from mcp_memory_server.adapters.multilingual_e5.question_means import LANGUAGES, MEANS
 from mcp_memory_server.adapters.multilingual_e5.weights import BLOCK, LAYERS, WEIGHTS, WIDTH, Floats, Weights
-from tests.engines.neutral_sentences import CHINESE, ENGLISH, JAPANESE, OTHERS
+from tests.engines.neutral_sentences import ENGLISH, OTHERS
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "multilingual-e5-small" / "model.npz"
 """Where it lies beside a working copy, if it does."""
@@ -65,8 +65,10 @@ def means_of(model: Model) -> dict[str, Floats]:
 
 def means_of_languages(model: Model) -> dict[str, Floats]:
     """Return the mean vectors of neutral questions in those languages that have one of their own."""
-    languages = {"japanese": JAPANESE, "chinese": CHINESE}
-    return {name: _rounded([_mean(model, x.asked(), as_question=True)]) for name, x in languages.items()}
+    return {
+        name: _rounded([_mean(model, language.asked(), as_question=True)])
+        for name, language in zip(LANGUAGES, OTHERS, strict=True)
+    }
 
 
 def means_file(model: Model) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_memory_server.domain.facts.dates import first_day, last_day
 from mcp_memory_server.domain.facts.fact import Fact, Tombstone
 from mcp_memory_server.domain.facts.notes import Note, NoteKind
 from mcp_memory_server.domain.facts.preferences import Preference, SetBy
@@ -96,6 +97,17 @@ def test_the_times_of_a_fact_are_read_as_they_were_written() -> None:
 
     assert (body["since"], body["until"], body["remind_on"]) == ("2019-10-03", "2026-10-12", "2026-10-01")
     assert fact_from(item("FACT#~" + dated.id, body)) == dated
+
+
+def test_a_date_of_which_only_the_month_or_the_year_is_known_stays_so() -> None:
+    known = replace(fact(), since=first_day("since", "2019"), until=last_day("until", "2026-02"))
+
+    body = fact_body(known)
+    read_fact = fact_from(item("FACT#~0", body))
+
+    assert (body["since"], body["until"]) == ("2019", "2026-02")
+    assert (read_fact.since, read_fact.until) == (date(2019, 1, 1), date(2026, 2, 28))
+    assert (str(read_fact.since), str(read_fact.until)) == ("2019", "2026-02")
 
 
 def test_a_removed_date_is_not_kept_from_the_stored_item() -> None:

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from mcp_memory_server.adapters.redis.sessions import open_redis
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
-from mcp_memory_server.domain.sessions.cached_session import Appended, CacheContext, CachedSession, CacheMiss
+from mcp_memory_server.domain.sessions.cached_session import Appended, CacheContext, CachedSession, CacheMiss, StoredIds
 from mcp_memory_server.domain.sessions.limits import Limits, Tier
 from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import Role, Turn
@@ -122,9 +122,11 @@ async def record_stored(
     limits: Limits | None = None,
     now: datetime = NOW,
     epoch: int = EPOCH,
+    counted_in: str = "",
 ) -> None:
     write = TurnWrite(scope, turn, operation or uuid.uuid4().hex)
-    await memory.cache.record_stored(write, CacheContext(Tier.STANDARD, limits or Limits(), now, epoch))
+    context = CacheContext(Tier.STANDARD, limits or Limits(), now, epoch)
+    await memory.cache.record_stored(write, context, counted_in=counted_in)
 
 
 async def token_for(memory: OpenSessions, scope: Scope, *, epoch: int = EPOCH) -> str:
@@ -166,8 +168,10 @@ async def fill(
     limits: Limits | None = None,
     now: datetime = NOW,
     epoch: int = EPOCH,
+    stored: StoredIds | None = None,
 ) -> bool:
-    return await memory.cache.fill(scope, session, CacheContext(tier, limits or Limits(), now, epoch), token=token)
+    context = CacheContext(tier, limits or Limits(), now, epoch)
+    return await memory.cache.fill(scope, session, context, token=token, stored=stored)
 
 
 async def begin(

@@ -1,13 +1,14 @@
 """What a model sends is parsed leniently, and refused in one sentence that says what would be right."""
 
 import inspect
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 import pytest
 
 from mcp_memory_server import InvalidRequestError
+from mcp_memory_server.domain.facts.dates import DayOfMonth
 from mcp_memory_server.tools.arguments import FirstDay, LastDay, arguments_of, parse_arguments, schema_of
 
 
@@ -94,8 +95,8 @@ def test_what_is_left_out_or_null_has_its_default() -> None:
         ("dry", False, False),
         ("colour", "blue", Colour.BLUE),
         ("at", "2026-03-02T10:00Z", datetime(2026, 3, 2, 10, tzinfo=UTC)),
-        ("since", "2024-02", date(2024, 2, 1)),
-        ("until", "2024-02", date(2024, 2, 29)),
+        ("since", "2024-02", DayOfMonth(2024, 2, 1)),
+        ("until", "2024-02", DayOfMonth(2024, 2, 29)),
         ("tags", ["a", "b"], ["a", "b"]),
         ("tags", "a", ["a"]),
         ("tags", '["a", "b"]', ["a", "b"]),

@@ -95,7 +95,7 @@ async def test_the_same_sentence_with_until_ends_a_fact_and_keeps_it_as_history(
     reply = await use(memory, "remember_fact", fact="Ana works at Globex.", until="2026-02-20")
 
     (fact,) = [fact for fact in await memory.facts.history(ANA, "work/employer") if fact.text == "Ana works at Globex."]
-    assert (reply["id"], reply["since"], reply["until"]) == (job, "2019-03-01", "2026-02-20")
+    assert (reply["id"], reply["since"], reply["until"]) == (job, "2019-03", "2026-02-20")
     assert (fact.since, fact.until) == (date(2019, 3, 1), date(2026, 2, 20))
 
 

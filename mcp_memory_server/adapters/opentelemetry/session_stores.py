@@ -13,6 +13,7 @@ from mcp_memory_server.domain.sessions.cached_session import (
     CachedSession,
     CacheMiss,
     SharedState,
+    StoredIds,
 )
 from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.errors import CacheUnavailableError
@@ -58,13 +59,23 @@ class MeasuredSessionCache:
         """See the port. The caller counts hits: it knows whether the cached session was used."""
         return await self._calls.make(READ_LATENCY, "load", self._cache.load(scope, epoch=epoch))
 
-    async def fill(self, scope: Scope, session: CachedSession, context: CacheContext, *, token: str) -> bool:
+    async def fill(
+        self,
+        scope: Scope,
+        session: CachedSession,
+        context: CacheContext,
+        *,
+        token: str,
+        stored: StoredIds | None = None,
+    ) -> bool:
         """See the port."""
-        return await self._calls.make(WRITE_LATENCY, "fill", self._cache.fill(scope, session, context, token=token))
+        filled = self._cache.fill(scope, session, context, token=token, stored=stored)
+        return await self._calls.make(WRITE_LATENCY, "fill", filled)
 
-    async def record_stored(self, write: TurnWrite, context: CacheContext) -> None:
+    async def record_stored(self, write: TurnWrite, context: CacheContext, *, counted_in: str = "") -> None:
         """See the port."""
-        await self._calls.make(WRITE_LATENCY, "note", self._cache.record_stored(write, context))
+        recorded = self._cache.record_stored(write, context, counted_in=counted_in)
+        await self._calls.make(WRITE_LATENCY, "note", recorded)
 
     async def drop(self, scope: Scope) -> None:
         """See the port."""

@@ -47,8 +47,8 @@ LOOKED_AT = 16
 
 _MICROSECOND = timedelta(microseconds=1)
 _SERVER_TIME = "-"
-_PARTS_OF_A_CLAIM = 6
-_PARTS_OF_A_TURN = 4
+_PARTS_OF_A_CLAIM = 7
+_PARTS_OF_A_TURN = 5
 
 Now = Callable[[], datetime]
 
@@ -85,8 +85,8 @@ class RedisOutbox:
         check_operation_id(queued.operation_id)
         keys, turn = keys_of(queued.scope, self._calls.address.space), queued.turn
         queued_at = microseconds(queued.queued_at)
-        arguments = (keys.member, turn.id, queued.operation_id, queued_at, turn_text(turn))
-        await self._calls.run(lambda client: ENQUEUE.run(client, keys.outbox, *arguments))
+        arguments = (keys.member, turn.id, queued.operation_id, queued_at, turn_text(turn), queued.counted_in)
+        await self._calls.run(lambda client: ENQUEUE.run(client, (*keys.cached, *keys.outbox), *arguments))
 
     async def waiting(self, scope: Scope) -> Sequence[QueuedTurn]:
         """See the port; one round trip."""
@@ -206,8 +206,8 @@ def _number(receipt: str) -> int:
     return int(receipt.rpartition(":")[2])
 
 
-def _queued(scope: Scope, turn_id: str, operation_id: str, queued_at: str, text: str) -> QueuedTurn:
-    return QueuedTurn(scope, turn_from(turn_id, text), operation_id, from_microseconds(int(queued_at)))
+def _queued(scope: Scope, turn_id: str, operation_id: str, queued_at: str, text: str, counted_in: str) -> QueuedTurn:
+    return QueuedTurn(scope, turn_from(turn_id, text), operation_id, from_microseconds(int(queued_at)), counted_in)
 
 
 def _groups(parts: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -61,7 +61,7 @@ def _script(name: str, *shared: str) -> Script:
 APPEND = _script("append", "session", "adding", "outbox")
 RECORD_STORED = _script("record_stored", "session", "adding")
 LOAD = _script("load", "session")
-FILL = _script("fill", "session")
+FILL = _script("fill", "session", "outbox")
 DROP = _script("drop", "session")
 WRITE_STATE = _script("write_state", "session")
 DROP_STATE = _script("drop_state", "session")

@@ -25,6 +25,7 @@ from mcp_memory_server.domain.sessions.cached_session import (
     CacheContext,
     CachedSession,
     CacheMiss,
+    StoredIds,
     check_after,
 )
 from mcp_memory_server.domain.sessions.limits import (
@@ -69,9 +70,9 @@ class RedisSessionCache:
         answer = await self._calls.run(lambda client: APPEND.run(client, (*keys.cached, *keys.outbox), *arguments))
         if answer is None:
             return None
-        repeated, turn_id, count, tokens, *trimmed = answer
+        repeated, token, turn_id, count, tokens, *trimmed = answer
         turns = self._turns(trimmed) if trimmed else ()
-        return Appended(turn_id, int(count), int(tokens), repeated=bool(repeated), trimmed=turns)
+        return Appended(turn_id, int(count), int(tokens), bool(repeated), turns, token)
 
     async def load(self, scope: Scope, *, epoch: int) -> CachedSession | CacheMiss:
         """See the port. A session that cannot be read is discarded."""
@@ -80,8 +81,17 @@ class RedisSessionCache:
         except ValueError:
             return await self._load(scope, epoch, cannot_be_read=True)
 
-    async def fill(self, scope: Scope, session: CachedSession, context: CacheContext, *, token: str) -> bool:
+    async def fill(
+        self,
+        scope: Scope,
+        session: CachedSession,
+        context: CacheContext,
+        *,
+        token: str,
+        stored: StoredIds | None = None,
+    ) -> bool:
         """See the port."""
+        stored = stored or StoredIds(session.gap)
         keys = keys_of(scope, self._space)
         index = "".join(f"{turn.id} {turn.token_count} {float(turn.importance)!r}\n" for turn in session.turns)
         arguments = (
@@ -89,15 +99,15 @@ class RedisSessionCache:
             *(session.count, session.total_tokens, session.gap, compact_json(session.summary)),
             *_limits_and_lives(context),
             *(moment(context.now), _STATE_LIFE, _DEADLINES_KEPT, keys.member),
-            index,
+            *(stored.since, "".join(stored.ids), index),
             *(part for turn in session.turns for part in (turn.id, turn_text(turn))),
         )
-        return bool(await self._calls.run(lambda client: FILL.run(client, keys.cached, *arguments)))
+        return bool(await self._calls.run(lambda client: FILL.run(client, (*keys.cached, *keys.outbox), *arguments)))
 
-    async def record_stored(self, write: TurnWrite, context: CacheContext) -> None:
+    async def record_stored(self, write: TurnWrite, context: CacheContext, *, counted_in: str = "") -> None:
         """See the port."""
         keys = keys_of(write.scope, self._space)
-        arguments = _turn_arguments(write, context, keys.member)
+        arguments = (*_turn_arguments(write, context, keys.member), counted_in)
         await self._calls.run(lambda client: RECORD_STORED.run(client, keys.cached, *arguments))
 
     async def drop(self, scope: Scope) -> None:
@@ -124,10 +134,10 @@ class RedisSessionCache:
         arguments = (epoch, _new_token(), _FIRST_LIFE, self._settling, int(cannot_be_read))
         is_whole, *found = await self._calls.run(lambda client: LOAD.run(client, keys.cached, *arguments))
         if not is_whole:
-            token, may_be_filled = found
-            return CacheMiss(token, may_be_filled=bool(may_be_filled))
-        count, tokens, total, summary, gap, *turns = found
-        return CachedSession(_turns(turns), int(count), int(tokens), int(total), json.loads(summary), gap)
+            token, may_be_filled, oldest_recorded = found
+            return CacheMiss(token, bool(may_be_filled), oldest_recorded)
+        token, count, tokens, total, summary, gap, *turns = found
+        return CachedSession(_turns(turns), int(count), int(tokens), int(total), json.loads(summary), gap, token)
 
     def _turns(self, parts: Sequence[str]) -> tuple[Turn, ...]:
         try:

@@ -6,11 +6,13 @@ from typing import Any, cast
 
 from mcp_memory_server.domain.kernel.text import compact_json
 from mcp_memory_server.domain.kernel.ulids import is_ulid
+from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn
 from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.errors import InvalidRequestError
 
 _DEFAULTS = {field.name: field.default for field in fields(Turn) if field.name != "id"}
 _TUPLES = ("tool_calls", "guardrail_flags")
+_COUNTED_IN = "counted_in"
 
 
 def turn_text(turn: Turn) -> str:
@@ -23,6 +25,21 @@ def turn_text(turn: Turn) -> str:
         raise InvalidRequestError(f"the id of a turn must be a ULID, got {turn.id!r}")
     values = vars(turn)
     return compact_json({name: values[name] for name, default in _DEFAULTS.items() if values[name] != default})
+
+
+def queued_text(queued: QueuedTurn) -> str:
+    """Return the text of a queued turn: that of the turn, and what counted it."""
+    text = turn_text(queued.turn)
+    if not queued.counted_in:
+        return text
+    return compact_json({**json.loads(text), _COUNTED_IN: queued.counted_in})
+
+
+def counted_in(text: str) -> str:
+    """Return the token of the cached session that counted a queued turn, "" if its text names none."""
+    found: object = json.loads(text)
+    token = cast("dict[str, Any]", found).get(_COUNTED_IN, "") if isinstance(found, dict) else ""
+    return token if isinstance(token, str) else ""
 
 
 def turn_from(turn_id: str, text: str) -> Turn:

@@ -3,7 +3,7 @@
 import zlib
 from datetime import datetime
 
-from mcp_memory_server.adapters.session_codec.turn_text import turn_from, turn_text
+from mcp_memory_server.adapters.session_codec.turn_text import counted_in, queued_text, turn_from
 from mcp_memory_server.domain.kernel.scope import Scope, user_and_session
 from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn
 from mcp_memory_server.errors import InvalidRequestError
@@ -19,7 +19,7 @@ _PLAIN_START = b"{"
 def columns_of(queued: QueuedTurn, *more: str) -> Columns:
     """Return the columns. The checksum covers ``more`` too, which the caller keeps beside them."""
     named = (*user_and_session(queued.scope), queued.operation_id, queued.turn.id, queued.queued_at.isoformat())
-    text = _packed(turn_text(queued.turn).encode())
+    text = _packed(queued_text(queued).encode())
     return (*named, text, _checksum(text, *named, *more))
 
 
@@ -34,8 +34,9 @@ def queued_from(columns: Columns, *more: str) -> QueuedTurn:
         if checksum != _checksum(text, *named, *more):
             raise ValueError("the checksum is that of something else")
         user, session, operation, turn_id, queued_at = named
-        turn = turn_from(turn_id, _unpacked(text).decode())
-        return QueuedTurn(Scope(user, session), turn, operation, datetime.fromisoformat(queued_at))
+        said = _unpacked(text).decode()
+        moment, turn = datetime.fromisoformat(queued_at), turn_from(turn_id, said)
+        return QueuedTurn(Scope(user, session), turn, operation, moment, counted_in(said))
     except (
         TypeError,
         AttributeError,

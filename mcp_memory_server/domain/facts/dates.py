@@ -39,6 +39,28 @@ _PARTIAL = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2}))?")
 _FULL = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
 
 
+class RoughDay(date):
+    """The first or the last day of a month or a year of which the day is not known. As text it is that month or year.
+
+    It is a subclass for each precision, so that copies and serialised values keep it.
+    """
+
+    _known = 7
+
+    def __str__(self) -> str:
+        return self.isoformat()[: self._known]
+
+
+class DayOfMonth(RoughDay):
+    """The first or the last day of a month."""
+
+
+class DayOfYear(RoughDay):
+    """The first or the last day of a year."""
+
+    _known = 4
+
+
 def first_day(argument: str, text: str) -> date:
     """Parse a date, or the first day of a month ("2026-03") or a year ("2026").
 
@@ -123,6 +145,7 @@ def _day(argument: str, text: str, *, last: bool) -> date:
     raise InvalidRequestError(f"{argument} must be a date like 2026-03-02, 2026-03 or 2026, got {text[:40]!r}")
 
 
-def _edge(year: int, month: str | None, *, last: bool) -> date:
+def _edge(year: int, month: str | None, *, last: bool) -> RoughDay:
     number = int(month) if month else 12 if last else 1
-    return date(year, number, calendar.monthrange(year, number)[1] if last else 1)
+    known = DayOfMonth if month else DayOfYear
+    return known(year, number, calendar.monthrange(year, number)[1] if last else 1)

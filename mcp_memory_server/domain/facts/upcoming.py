@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from mcp_memory_server.domain.facts.birthdays import next_birthday
-from mcp_memory_server.domain.facts.dates import dates_in
+from mcp_memory_server.domain.facts.dates import RoughDay, dates_in
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Standing
 
 LOOKED_AHEAD = timedelta(weeks=6)
+MOST_NAMED = 4
+"""So many dates of a text are looked at: a journey has two, and a text with many is a list."""
 REMINDED_FOR = timedelta(days=7)
 """How long a reminder is shown after its day."""
 
@@ -28,7 +30,7 @@ def days_of(fact: Fact) -> tuple[date, ...]:
     """Return the days that a fact names or was given. Whether one is shown is decided when it is near."""
     given = [day for day in (fact.remind_on, fact.until, fact.since) if day is not None]
     named = dates_in(fact.text) if _MAY_NAME_A_DAY.search(fact.text) else []
-    return tuple(dict.fromkeys([*given, *(named if len(named) == 1 else [])]))
+    return tuple(dict.fromkeys([*given, *named[:MOST_NAMED]]))
 
 
 def days_near(fact: Fact, today: date) -> tuple[date, ...]:
@@ -60,14 +62,14 @@ def due(fact: Fact, now: datetime) -> Due | None:
         return _birthday(fact, today)
     day = min(near)
     what = "until " if day == fact.until else "from " if day == fact.since else ""
-    return Due(day, f"{what}{day.isoformat()}, {in_days(day, today)}")
+    return Due(day, f"{what}{_when(day, today)}")
 
 
 def _birthday(fact: Fact, today: date) -> Due | None:
     day = next_birthday(fact.text, today)
     if day is None or day > today + LOOKED_AHEAD:
         return None
-    return Due(day, f"birthday {day.isoformat()}, {in_days(day, today)}")
+    return Due(day, f"birthday {_when(day, today)}")
 
 
 def in_days(day: date, today: date) -> str:
@@ -88,5 +90,10 @@ def _due(day: date, today: date) -> str:
     if day == today:
         return "reminder: due today"
     if day < today:
-        return f"reminder: due since {'yesterday' if (today - day).days == 1 else day.isoformat()}"
-    return f"reminder: {day.isoformat()}, {in_days(day, today)}"
+        return f"reminder: due since {'yesterday' if (today - day).days == 1 else day}"
+    return f"reminder: {_when(day, today)}"
+
+
+def _when(day: date, today: date) -> str:
+    """Return the day and its distance; of a month or a year the distance is not known."""
+    return str(day) if isinstance(day, RoughDay) else f"{day}, {in_days(day, today)}"

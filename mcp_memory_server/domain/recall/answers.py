@@ -186,4 +186,4 @@ def _date_said(memory: StoredMemory) -> str:
 
 
 def _day(moment: date | None) -> str | None:
-    return None if moment is None else moment.isoformat()[:10]
+    return None if moment is None else str(moment)[:10]

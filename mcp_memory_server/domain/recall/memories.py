@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mcp_memory_server.domain.facts.fact import Fact, Standing, confidence_at
+from mcp_memory_server.domain.facts.fact import Fact, Standing, Tombstone, confidence_at
 from mcp_memory_server.domain.facts.notes import Note
 from mcp_memory_server.domain.facts.preferences import Preference
 from mcp_memory_server.domain.facts.topics import is_under
@@ -85,15 +85,17 @@ class UserSnapshot:
     """All stored memories of one user at one version. Unreadable items are counted, never silently left out.
 
     ``by_key`` are the memories under their sort keys, history included; ``forgotten`` the fingerprints of statements
-    that must not be returned. ``legacy`` are the sort keys of facts stored under their topic by earlier releases; only
-    these may be duplicates of others. ``by_topic`` are the sort keys under each topic, in lower case. A snapshot with a
-    higher ``serial`` was read later. ``activity_count`` is the number of published session activities at that time.
+    that must not be returned, with their ``tombstones``. ``legacy`` are the sort keys of facts stored under their topic
+    by earlier releases; only these may be duplicates of others. ``by_topic`` are the sort keys under each topic, in
+    lower case. A snapshot with a higher ``serial`` was read later. ``activity_count`` is the number of published
+    session activities at that time.
     """
 
     version: object
     by_key: Mapping[str, StoredMemory]
     unreadable: frozenset[str] = frozenset()
     forgotten: frozenset[str] = frozenset()
+    tombstones: Mapping[str, Tombstone] = field(default_factory=dict[str, Tombstone])
     legacy: frozenset[str] = frozenset()
     by_topic: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     serial: int = 0

@@ -2,12 +2,12 @@
 
 import hashlib
 import re
-from collections.abc import Collection
 from datetime import datetime
 
 from mcp_memory_server.domain.kernel.text import fingerprint, short_id
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
-from mcp_memory_server.domain.recall.memories import Kind, StoredMemory
+from mcp_memory_server.domain.language.mentions import matches_sketch
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
 from mcp_memory_server.domain.sessions.turns import Turn
 
 TURN_ID_PREFIX = "t-"
@@ -40,11 +40,23 @@ def from_turn(session_id: str, turn: Turn, expires_at: datetime | None, vectors:
     )
 
 
-def is_withheld(memory: StoredMemory, forgotten: Collection[str]) -> bool:
+def is_withheld(memory: StoredMemory, snapshot: UserSnapshot) -> bool:
     """Check whether the text or one of its sentences was forgotten. The conversation keeps it, but recall does not
     return it.
+
+    What a turn said before the statement was forgotten is also withheld if it says much the same in other words. What
+    was said later is new.
     """
-    if not forgotten:
+    if not snapshot.forgotten:
         return False
-    sentences = [memory.text, *_END_OF_SENTENCE.split(memory.text)]
-    return memory.id in forgotten or any(fingerprint(sentence) in forgotten for sentence in sentences if sentence)
+    sentences = list(filter(None, [memory.text, *_END_OF_SENTENCE.split(memory.text)]))
+    if memory.id in snapshot.forgotten or any(fingerprint(sentence) in snapshot.forgotten for sentence in sentences):
+        return True
+    if memory.kind is not Kind.TURN:
+        return False
+    return any(
+        memory.said_at <= tombstone.forgotten_at
+        and any(matches_sketch(sentence, tombstone.sketch) for sentence in sentences)
+        for tombstone in snapshot.tombstones.values()
+        if tombstone.sketch
+    )

@@ -1,7 +1,7 @@
 """A running session as the session cache holds it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,13 +24,17 @@ class CacheContext:
 
 @dataclass(frozen=True)
 class Appended:
-    """The result of appending a turn. ``turn_id`` is its final id; ``trimmed`` are the turns that it evicted."""
+    """The result of appending a turn. ``turn_id`` is its final id; ``trimmed`` are the turns that it evicted.
+
+    ``token`` is that of the cached session that counts it, "" if there is none.
+    """
 
     turn_id: str
     count: int
     tokens: int
     repeated: bool = False
     trimmed: tuple[Turn, ...] = ()
+    token: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class CachedSession:
 
     ``tokens`` is the sum over the cached turns; ``count`` and ``total_tokens`` cover every turn of the session.
     ``gap`` is the id of the newest turn that is not cached: every later one is. It is "" if none is left out.
+    ``token`` names the cached session from its beginning until it is lost.
     """
 
     turns: tuple[Turn, ...]
@@ -47,14 +52,27 @@ class CachedSession:
     total_tokens: int
     summary: str | None = None
     gap: str = ""
+    token: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
 class CacheMiss:
-    """No cached session may be used. With the token the session may be filled, if it has settled."""
+    """No cached session may be used. With the token the session may be filled, if it has settled.
+
+    The filler has to know which turns the table holds from ``oldest_recorded`` on, "" if no turn was recorded.
+    """
 
     token: str
     may_be_filled: bool
+    oldest_recorded: str = ""
+
+
+@dataclass(frozen=True)
+class StoredIds:
+    """The ids of all turns that the table holds after ``since``, apart from those given with them."""
+
+    since: str = ""
+    ids: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -94,10 +112,8 @@ def within(limits: Limits, session: CachedSession) -> CachedSession:
 
 
 def joined(session: CachedSession, more: Iterable[Turn]) -> CachedSession:
-    """Return the session with those of these turns that it lacks, counted."""
-    cached = {turn.id for turn in session.turns}
-    # A turn older than the gap may be an evicted one, which is counted already.
-    new = [turn for turn in more if turn.id not in cached and turn.id > session.gap]
+    """Return the session with these turns, which it has not counted yet."""
+    new = tuple(more)
     if not new:
         return session
     tokens = sum(turn.token_count for turn in new)

@@ -13,13 +13,20 @@ Invariants, beside those of `counts`:
               +--Counted: one write stores and counts it------------------------------> settled
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
-from typing import TypeAlias
 
+from mcp_memory_server.domain.sessions.count_writes import (
+    Counted,
+    Deferred,
+    Plan,
+    Uncounted,
+    UnknownOutcome,
+    Wait,
+    Way,
+)
 from mcp_memory_server.domain.sessions.counts import (
     USED_FOR,
     Amount,
@@ -38,75 +45,6 @@ LANDED_AFTER_SECONDS = 30.0
 QUIET_AFTER_SECONDS = 300.0
 MOST_UNUSED = 100
 """Further unused watermarks, which only a long outage leaves, are removed by other processes as abandoned."""
-
-
-@dataclass(frozen=True)
-class Deferred:
-    """The turn is stored by one small write, and counted later under this writer's watermark."""
-
-    writer: str
-    partition: int
-
-
-@dataclass(frozen=True)
-class Counted:
-    """The turn is written together with its count, and with a new watermark if ``opens`` names a writer."""
-
-    partition: int
-    opens: str | None = None
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Another turn is opening a watermark. Ask again when that is ``over``."""
-
-    over: "Future[None]"
-
-
-Way: TypeAlias = Deferred | Counted | Wait
-
-
-@dataclass(frozen=True)
-class Uncounted:
-    """A turn that is in the table and not in the counters."""
-
-    tokens: int
-    partition: int
-    since: float
-
-
-@dataclass(frozen=True)
-class UnknownOutcome:
-    """The partition that a turn was put into without an answer. A repetition uses the same one.
-
-    If it ``is_deferred`` and was stored, it is uncounted: the watermark must not pass it.
-    """
-
-    partition: int
-    since: float
-    is_deferred: bool
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A change of the counters: what to add, which watermarks to remove, and the one to set."""
-
-    amount: Amount
-    removed: frozenset[str]
-    set: Mapping[str, Watermark]
-    partitions: int
-
-    def applied_to(self, counters: Counters) -> Counters:
-        """Return the counters after the change."""
-        kept = {name: watermark for name, watermark in counters.watermarks.items() if name not in self.removed}
-        return replace(
-            counters,
-            version=counters.version + 1,
-            turns=counters.turns + self.amount.turns,
-            tokens=counters.tokens + self.amount.tokens,
-            watermarks={**kept, **self.set},
-            partitions=self.partitions,
-        )
 
 
 class PendingCounts:

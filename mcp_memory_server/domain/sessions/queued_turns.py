@@ -10,12 +10,16 @@ from mcp_memory_server.domain.sessions.turns import Turn
 
 @dataclass(frozen=True)
 class QueuedTurn:
-    """A turn in the outbox, under the id that it will have in the table."""
+    """A turn in the outbox, under the id that it will have in the table.
+
+    ``counted_in`` is the token of the cached session that counted it, "" if that is not known.
+    """
 
     scope: Scope
     turn: Turn
     operation_id: str
     queued_at: datetime
+    counted_in: str = ""
 
     @property
     def write(self) -> TurnWrite:

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
@@ -119,7 +119,7 @@ class UserMemoryCache:
         """Return whether a snapshot of the user is cached, so that not everything has to be read."""
         return scope.user_id in self._users
 
-    def read(self, items: Iterable[Item]) -> UserSnapshot:
+    def read(self, items: Collection[Item]) -> UserSnapshot:
         """Return a snapshot of these items alone."""
         return self._read(items)
 
@@ -187,10 +187,11 @@ class UserMemoryCache:
         found = await self._table.get_many([Key(partition, sk) for sk in wanted])
         return _over(snapshot, wanted, self._read(found.values()))
 
-    def _read(self, items: Iterable[Item]) -> UserSnapshot:
+    def _read(self, items: Collection[Item]) -> UserSnapshot:
         memories: dict[str, StoredMemory] = {}
         unreadable: set[str] = set()
         forgotten: set[str] = set()
+        tombstones = [tombstone_from(item) for item in items if item.key.sk.startswith(keys.FORGOTTEN)]
         for item in items:
             if item.key.sk.startswith(keys.FORGOTTEN):
                 forgotten |= _forgotten(item)
@@ -204,7 +205,15 @@ class UserMemoryCache:
         for sk in legacy:
             # Computed here, possibly in a thread, because every new statement is compared with these.
             _ = (fact := memories[sk].fact) is not None and fact.fingerprint
-        return UserSnapshot(None, memories, frozenset(unreadable), frozenset(forgotten), legacy, by_topic(memories))
+        return UserSnapshot(
+            None,
+            memories,
+            frozenset(unreadable),
+            frozenset(forgotten),
+            {tombstone.fingerprint: tombstone for tombstone in tombstones},
+            legacy,
+            by_topic(memories),
+        )
 
     def _keep(
         self, scope: Scope, snapshot: UserSnapshot, published: Sequence[SessionActivity], *, are_lost: bool
@@ -252,6 +261,7 @@ def _joined(pages: Sequence[UserSnapshot]) -> UserSnapshot:
         memories,
         frozenset(sk for page in pages for sk in page.unreadable),
         frozenset(one for page in pages for one in page.forgotten),
+        {name: one for page in pages for name, one in page.tombstones.items()},
         frozenset(sk for page in pages for sk in page.legacy),
         pages[0].by_topic if len(pages) == 1 else by_topic(memories),
     )
@@ -272,6 +282,8 @@ def _over(snapshot: UserSnapshot, changed: set[str], now: UserSnapshot) -> UserS
         change_sets=_change_sets(snapshot, changed),
         unreadable=(snapshot.unreadable - changed) | now.unreadable,
         forgotten=(snapshot.forgotten - fingerprints) | now.forgotten,
+        tombstones={name: one for name, one in snapshot.tombstones.items() if name not in fingerprints}
+        | dict(now.tombstones),
         legacy=(snapshot.legacy - changed) | now.legacy,
         by_topic=by_topic_after(snapshot.by_topic, removed, now.by_key),
     )

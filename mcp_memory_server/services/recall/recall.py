@@ -185,7 +185,7 @@ class Recall:
         rows = snapshot.by_key
         missing = (*snapshot.missing, *missing)
         found = with_past_values_last(_each_once(matches, rows, asked.now), rows, asked.now)
-        return await self._reply(asked, found, rows, snapshot.forgotten, user_index, missing)
+        return await self._reply(asked, found, rows, snapshot, user_index, missing)
 
     def _best_of_everything(self, asked: _Asked, snapshot: UserSnapshot) -> Recalled:
         """Answer a question without a content word, such as "what do you know about me?"."""
@@ -206,7 +206,7 @@ class Recall:
         asked: _Asked,
         found: Sequence[Match],
         rows: Mapping[str, StoredMemory],
-        forgotten: Collection[str],
+        snapshot: UserSnapshot,
         user_index: UserIndex,
         missing: tuple[str, ...],
     ) -> Recalled:
@@ -219,7 +219,7 @@ class Recall:
             some = rest[start : start + READ_AT_ONCE]
             said = await self._with_texts(asked.scope, some, rows, user_index)
             for match, memories in zip(some, said, strict=True):
-                same = [memory for memory in memories if not is_withheld(memory, forgotten)]
+                same = [memory for memory in memories if not is_withheld(memory, snapshot)]
                 if not same or reply.add(_recollection(same, match, asked)):
                     left -= 1
                 else:

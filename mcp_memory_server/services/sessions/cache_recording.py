@@ -1,5 +1,6 @@
 """Record stored turns in the session cache, for those that reached the table late or without it."""
 
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import CacheContext
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
@@ -13,8 +14,13 @@ RECENT = 25
 _NEVER = EpochSnapshot(0, {}, float("-inf"))
 
 
-async def record_in_cache(stores: SessionStores, write: TurnWrite, tier: Tier = Tier.STANDARD) -> bool:
-    """Record a turn of the table in the cache; return whether no cached session that may be used lacks it."""
+async def record_in_cache(
+    stores: SessionStores, write: TurnWrite, tier: Tier = Tier.STANDARD, *, counted_in: str = ""
+) -> bool:
+    """Record a turn of the table in the cache; return whether no cached session that may be used lacks it.
+
+    ``counted_in`` is the token of the cached session that counted the turn, if it is known.
+    """
     epoch = stores.cache_epoch
     if stores.cache is None or epoch.may_bypass_cache():
         return True
@@ -22,7 +28,22 @@ async def record_in_cache(stores: SessionStores, write: TurnWrite, tier: Tier = 
         return False
     context = CacheContext(tier, stores.limits, stores.now(), (await snapshot_or_last(stores)).epoch)
     try:
-        await stores.cache.record_stored(write, context)
+        await stores.cache.record_stored(write, context, counted_in=counted_in)
+    except CacheUnavailableError:
+        epoch.disconnect()
+        return False
+    return True
+
+
+async def drop_from_cache(stores: SessionStores, scope: Scope) -> bool:
+    """Drop the cached session; return whether no cached session that may be used is left."""
+    epoch = stores.cache_epoch
+    if stores.cache is None or epoch.may_bypass_cache():
+        return True
+    if epoch.is_disconnected:
+        return False
+    try:
+        await stores.cache.drop(scope)
     except CacheUnavailableError:
         epoch.disconnect()
         return False

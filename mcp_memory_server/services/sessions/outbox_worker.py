@@ -28,7 +28,7 @@ from mcp_memory_server.errors import (
 )
 from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.metric_catalogue import DEAD_LETTERS, OUTBOX_DELIVERY, OUTBOX_LAG, OUTBOX_TURNS
-from mcp_memory_server.services.sessions.cache_recording import RECENT, record_in_cache
+from mcp_memory_server.services.sessions.cache_recording import RECENT, drop_from_cache, record_in_cache
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 
 CLAIMED_AT_ONCE = 100
@@ -212,14 +212,14 @@ class OutboxWorker:
         """Write the turn and return whether it is settled; if not, a later round delivers it."""
         queued = claimed.queued
         if known.get(queued.operation_id, queued.turn.id) != queued.turn.id:
-            return True
+            return await drop_from_cache(self._stores, queued.scope)  # it counted the turn
         try:
             await self._stores.stored.put(queued.write, again=True)
         except UnavailableError:
             raise
         except MemoryServerError as error:
             return await self._bury(claimed, error)
-        if not await record_in_cache(self._stores, queued.write):
+        if not await record_in_cache(self._stores, queued.write, counted_in=queued.counted_in):
             return False
         waited = self._stores.now() - queued.queued_at
         self._stores.metrics.record(OUTBOX_DELIVERY, max(0.0, waited / timedelta(milliseconds=1)))

@@ -1,6 +1,6 @@
 """Read running sessions: from the session cache where it may be used, from the table otherwise."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,6 +10,7 @@ from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.ulids import ulid_before
 from mcp_memory_server.domain.sessions.cached_session import CacheContext, CachedSession, CacheMiss, joined, within
 from mcp_memory_server.domain.sessions.limits import Tier
+from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn
 from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
 from mcp_memory_server.errors import CacheUnavailableError, UnavailableError
 from mcp_memory_server.ports.metric_catalogue import SESSION_CACHE_READS
@@ -55,13 +56,14 @@ class SessionReader:
         # The outbox is read first: what is delivered meanwhile is then found where it went.
         queued, missing_queued = ((), ()) if self._stores.outbox_is_in_cache else await self._queued(scope)
         cached, missing = await self._cached(scope)
-        # A whole cached session has the queued turns. If it lacks one, the reply to placing that turn was lost.
-        if isinstance(cached, CachedSession) and joined(cached, queued) is cached:
+        # A whole cached session counts the queued turns. If not, it was begun after one of them was queued.
+        if isinstance(cached, CachedSession) and all(_counts(cached, one) for one in queued):
             return _loaded(cached, None, view, missing + missing_queued)
         if self._stores.outbox_is_in_cache:
             queued, missing_queued = await self._queued(scope)
-        page = await self._stores.stored.last(scope, self._stores.limits.turns, View.EVERYTHING)
-        found = within(self._stores.limits, joined(cached_session_from(page), queued))
+        ids = [one.turn.id for one in queued] + ([cached.oldest_recorded] if isinstance(cached, CacheMiss) else [])
+        page = await self._stores.stored.last(scope, self._stores.limits.turns, View.EVERYTHING, since=before_all(ids))
+        found = within(self._stores.limits, joined(cached_session_from(page), _not_stored(queued, page)))
         loaded = _loaded(found, page, view, missing_queued)
         if isinstance(cached, CacheMiss) and loaded.ended_at is None:  # an ended session is seldom loaded again
             await self._fill(scope, cached, page, tier)
@@ -70,9 +72,9 @@ class SessionReader:
     async def last(self, scope: Scope, turns: int, view: View) -> LoadedSession:
         """Return exactly the last turns, from the table and the outbox."""
         queued, missing = await self._queued(scope)
-        page = await self._stores.stored.last(scope, turns, view)
-        stored = {turn.id for turn in page.turns}
-        more = [turn for turn in queued if turn.id not in stored]
+        since = before_all(one.turn.id for one in queued)
+        page = await self._stores.stored.last(scope, turns, view, since=since)
+        more = _not_stored(queued, page)
         chosen = sorted([*page.turns, *more], key=lambda turn: turn.id)[-turns:]
         has_earlier = page.cursor is not None or len(chosen) < len(page.turns) + len(more)
         return replace(
@@ -104,11 +106,11 @@ class SessionReader:
         self._stores.metrics.record(SESSION_CACHE_READS, 1, result="hit" if hit else "miss")
         return found, missing if hit else ()
 
-    async def _queued(self, scope: Scope) -> tuple[Sequence[Turn], tuple[str, ...]]:
+    async def _queued(self, scope: Scope) -> tuple[Sequence[QueuedTurn], tuple[str, ...]]:
         if self._stores.outbox is None:
             return (), ()
         try:
-            return [queued.turn for queued in await self._stores.outbox.waiting(scope)], ()
+            return await self._stores.outbox.waiting(scope), ()
         except UnavailableError:
             return (), (OUTBOX_NOT_READ,)
 
@@ -118,7 +120,7 @@ class SessionReader:
             return
         context = CacheContext(tier, stores.limits, stores.now(), snapshot.epoch)
         with suppress(CacheUnavailableError):  # the next reader may try again
-            await stores.cache.fill(scope, cached_session_from(page), context, token=miss.token)
+            await stores.cache.fill(scope, cached_session_from(page), context, token=miss.token, stored=page.stored)
 
 
 def cached_session_from(page: TurnPage) -> CachedSession:
@@ -126,6 +128,27 @@ def cached_session_from(page: TurnPage) -> CachedSession:
     tokens = sum(turn.token_count for turn in page.turns)
     gap = ulid_before(page.turns[0].id) if page.cursor is not None and page.turns else ""
     return CachedSession(page.turns, page.turn_count, tokens, page.token_count, page.summary, gap)
+
+
+def before_all(ids: Iterable[str]) -> str | None:
+    """Return an id that all of these come after, None if there are none."""
+    first = min((id_ for id_ in ids if id_), default=None)
+    return None if first is None else ulid_before(first)
+
+
+def _counts(cached: CachedSession, queued: QueuedTurn) -> bool:
+    is_counted = bool(queued.counted_in) and queued.counted_in == cached.token
+    return is_counted or any(turn.id == queued.turn.id for turn in cached.turns)
+
+
+def _not_stored(queued: Iterable[QueuedTurn], page: TurnPage) -> list[Turn]:
+    """Return the turns that the table does not hold. The page names all that it holds after the first of them."""
+    stored = page.stored.ids | {turn.id for turn in page.turns}
+    return [
+        one.turn
+        for one in queued
+        if one.turn.id not in stored and page.operations.get(one.operation_id, one.turn.id) == one.turn.id
+    ]
 
 
 def _loaded(session: CachedSession, page: TurnPage | None, view: View, missing: tuple[str, ...]) -> LoadedSession:

@@ -11,16 +11,10 @@ from uuid import uuid4
 from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.items import Item, Put
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.count_writes import Counted, Deferred, Uncounted, UnknownOutcome, Wait
 from mcp_memory_server.domain.sessions.counts import Line
 from mcp_memory_server.domain.sessions.hot_sessions import Pace, possible_partitions
-from mcp_memory_server.domain.sessions.pending_counts import (
-    Counted,
-    Deferred,
-    PendingCounts,
-    Uncounted,
-    UnknownOutcome,
-    Wait,
-)
+from mcp_memory_server.domain.sessions.pending_counts import PendingCounts
 from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
 from mcp_memory_server.domain.sessions.turns import View
 from mcp_memory_server.errors import (
@@ -123,18 +117,19 @@ class StoredTurns:
         # A session with counts left is not evicted. The watermark of an evicted one stays until it is abandoned.
         self._pending = LruCache[Scope, PendingCounts](SESSIONS_KNOWN, may_evict=PendingCounts.is_idle)
 
-    async def last(self, scope: Scope, turns: int, view: View) -> TurnPage:
+    async def last(self, scope: Scope, turns: int, view: View, *, since: str | None = None) -> TurnPage:
         """Return the last turns with everything that is counted, however long the session is.
 
         One query does for a session that was never hot, unless other processes write to it faster than they count.
-        Partitions that do not answer are left out, which the page says.
+        Partitions that do not answer are left out, which the page says. With ``since``, the page names every turn
+        after that id.
 
         Raises:
             UnavailableError: The first partition, which has the counters, did not answer.
         """
         pending = self._pending.get_or_add(scope, self._new_pending)
         expected = pending.writer
-        page, counters = await self._pages.last(scope, turns, view, pending.known())
+        page, counters = await self._pages.last(scope, turns, view, pending.known(), since=since)
         pending.learn(counters, expected=expected)
         return page
 

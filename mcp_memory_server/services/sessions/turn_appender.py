@@ -26,7 +26,7 @@ from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
 from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
-from mcp_memory_server.domain.sessions.cached_session import Appended, CacheContext, CachedSession
+from mcp_memory_server.domain.sessions.cached_session import Appended, CacheContext, CachedSession, CacheMiss
 from mcp_memory_server.domain.sessions.limits import SETTLING, Tier
 from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn
 from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
@@ -37,7 +37,7 @@ from mcp_memory_server.services.sessions.cache_epoch import EpochSnapshot
 from mcp_memory_server.services.sessions.cache_recording import RECENT, record_in_cache, snapshot_or_last
 from mcp_memory_server.services.sessions.outbox_worker import OutboxWorker
 from mcp_memory_server.services.sessions.session_observer import SessionObserver
-from mcp_memory_server.services.sessions.session_reader import cached_session_from
+from mcp_memory_server.services.sessions.session_reader import before_all, cached_session_from
 from mcp_memory_server.services.sessions.session_stores import SessionStores
 
 EPOCH_ATTEMPTS = 3
@@ -74,7 +74,7 @@ class PlacedTurn:
     """A turn with its final id.
 
     ``in_cache``: the cached session has it, or there is no cache. ``is_queued``: the outbox in the cache has it too.
-    ``trims``: it evicted others from the cached session.
+    ``trims``: it evicted others from the cached session. ``counted_in`` is the token of the one that counts it.
     """
 
     write: TurnWrite
@@ -82,6 +82,7 @@ class PlacedTurn:
     in_cache: bool
     is_queued: bool = False
     trims: bool = False
+    counted_in: str = ""
 
 
 class TurnAppender:
@@ -117,9 +118,9 @@ class TurnAppender:
         if to_table and (placed.in_cache or stores.cache_epoch.may_bypass_cache()) and await self._store(placed):
             in_time = placed.in_cache and self._monotonic() - began < _STORED_IN_TIME
             # A session that the cache lost since the turn was placed is not filled before that time is over.
-            if in_time or await record_in_cache(stores, placed.write, request.tier):
+            if in_time or await record_in_cache(stores, placed.write, request.tier, counted_in=placed.counted_in):
                 return AppendedTurn(placed.write.turn, placed.repeated)
-        queued = QueuedTurn(scope, placed.write.turn, placed.write.operation_id, stores.now())
+        queued = QueuedTurn(scope, placed.write.turn, placed.write.operation_id, stores.now(), placed.counted_in)
         await self._outbox_worker.queue(queued, is_queued=placed.is_queued)
         return AppendedTurn(placed.write.turn, placed.repeated, pending=True)
 
@@ -212,6 +213,7 @@ class TurnAppender:
                     in_cache=True,
                     is_queued=enqueue and not appended.repeated,  # the first time it may have been meant for the table
                     trims=bool(appended.trimmed),
+                    counted_in=appended.token,
                 )
             await stores.timeout.ask(stores.cache_epoch.refresh)
         raise CacheUnavailableError("the session cache began one epoch after the other")
@@ -239,12 +241,13 @@ class TurnAppender:
         stores, scope = self._stores, request.write.scope
         miss = await cache.load(scope, epoch=snapshot.epoch)
         try:
-            page = await stores.timeout.ask(lambda: stores.stored.last(scope, RECENT, View.EVERYTHING))
+            since = before_all([miss.oldest_recorded]) if isinstance(miss, CacheMiss) else None
+            page = await stores.timeout.ask(lambda: stores.stored.last(scope, RECENT, View.EVERYTHING, since=since))
         except UnavailableError:
             return {"": self._last_ids.get(scope) or ""}  # the turn is queued, and compared with the table then
         if not isinstance(miss, CachedSession) and miss.may_be_filled and page.answered == page.partitions:
             context = CacheContext(request.tier, stores.limits, stores.now(), snapshot.epoch)
-            await cache.fill(scope, cached_session_from(page), context, token=miss.token)
+            await cache.fill(scope, cached_session_from(page), context, token=miss.token, stored=page.stored)
         return page.operations
 
     async def _place_after_table(self, request: AppendRequest) -> PlacedTurn:

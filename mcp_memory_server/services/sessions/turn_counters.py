@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from mcp_memory_server.domain.kernel.items import Put, Update
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.sessions.count_writes import Plan, Uncounted
 from mcp_memory_server.domain.sessions.counts import (
     Amount,
     Counters,
@@ -20,7 +21,7 @@ from mcp_memory_server.domain.sessions.counts import (
     not_counted,
 )
 from mcp_memory_server.domain.sessions.hot_sessions import MOST_PARTITIONS
-from mcp_memory_server.domain.sessions.pending_counts import PendingCounts, Plan, Uncounted
+from mcp_memory_server.domain.sessions.pending_counts import PendingCounts
 from mcp_memory_server.errors import ConflictError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metric_catalogue import SALTED_SESSIONS

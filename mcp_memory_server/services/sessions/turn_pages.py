@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from mcp_memory_server.domain.kernel.items import Item
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.ulids import ulid_before
+from mcp_memory_server.domain.sessions.cached_session import StoredIds
 from mcp_memory_server.domain.sessions.counts import Counters, KnownCounts, Line, not_counted, uncounted_after
 from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
 from mcp_memory_server.errors import InvalidRequestError, UnavailableError
@@ -32,6 +34,9 @@ from mcp_memory_server.schema.turn_records import (
     turn_id,
 )
 
+READ_AGAIN = 5
+"""How often a page is read again because turns were counted while it was read."""
+
 BESIDE_TURNS = 2
 """The counters and the rolling summary sort after the turns, and are read with them."""
 
@@ -42,7 +47,7 @@ class TurnPage:
 
     ``operations`` maps an operation to the id of its turn. ``cursor`` leads further back. ``answered`` of the
     ``partitions`` of the session did so in time: of the others nothing is here. ``ended_at`` is when the session was
-    last ended; turns after that mean that it goes on.
+    last ended; turns after that mean that it goes on. ``stored`` names the turns that the table holds before these.
     """
 
     turns: tuple[Turn, ...]
@@ -54,6 +59,7 @@ class TurnPage:
     cursor: str | None
     partitions: int = 1
     answered: int = 1
+    stored: StoredIds = field(default_factory=StoredIds)
 
 
 @dataclass(frozen=True)
@@ -71,15 +77,30 @@ class TurnPages:
     def __init__(self, table: ItemTable) -> None:
         self._table = table
 
-    async def last(self, scope: Scope, turns: int, view: View, known: KnownCounts) -> tuple[TurnPage, Counters]:
+    async def last(
+        self, scope: Scope, turns: int, view: View, known: KnownCounts, *, since: str | None = None
+    ) -> tuple[TurnPage, Counters]:
         """Return the last turns, and the counters as they were read. What was known before is not read to be counted.
+
+        With ``since``, the page names every turn after that id.
 
         Raises:
             UnavailableError: The first partition, which has the counters, did not answer.
         """
+        page, counters = await self._last(scope, turns, view, known, since)
+        for _ in range(READ_AGAIN):
+            # A turn that was stored and counted between two queries would be in the one and not in the other.
+            if since is None or counters.version == counters_from(await self._table.get(meta_key(scope))).version:
+                break
+            page, counters = await self._last(scope, turns, view, known, since)
+        return page, counters
+
+    async def _last(
+        self, scope: Scope, turns: int, view: View, known: KnownCounts, since: str | None
+    ) -> tuple[TurnPage, Counters]:
         attributes = attributes_for(view)
         first, counters, summary = await self._first(scope, turns, attributes)
-        after = uncounted_after(counters, known.writers)
+        after = _first_of(uncounted_after(counters, known.writers), since)
         first = await self._with_uncounted(scope, 0, first, after)
 
         async def read(number: int) -> _Part:
@@ -90,7 +111,8 @@ class TurnPages:
         lines = [line for part in parts for line in (*map(line_from, part.items), *part.before)]
         # Without the watermark, the session was erased since, and what was known of it with it.
         lines += [line for line in known.lines if line.writer in counters.watermarks]
-        return await self._page(parts, turns, view, counters, lines, summary), counters
+        page = await self._page(parts, turns, view, counters, lines, summary)
+        return page if since is None else replace(page, stored=_stored_after(since, page, parts)), counters
 
     async def before(self, scope: Scope, cursor: str, turns: int, view: View) -> tuple[TurnPage, Counters]:
         """Return the turns before a cursor. What is counted here is only what is stored as counted."""
@@ -182,12 +204,24 @@ class TurnPages:
             cursor=newest[-1].key.sk if more and newest else None,
             partitions=counters.partitions,
             answered=len(parts),
+            stored=StoredIds(ulid_before(turn_id(newest[-1])) if more and newest else ""),
         )
 
     async def _turn(self, item: Item, view: View) -> Turn:
         partition = parts_of(item)
         parts = () if partition is None else (await self._table.query(partition, limit=None)).items
         return seen_as(turn_from(item, parts), view)
+
+
+def _first_of(one: str | None, other: str | None) -> str | None:
+    return min((id_ for id_ in (one, other) if id_ is not None), default=None)
+
+
+def _stored_after(since: str, page: TurnPage, parts: Sequence[_Part]) -> StoredIds:
+    """Return the turns that the table holds after this id, or after the gap of the page if that comes first."""
+    first = min(since, page.stored.since)
+    ids = (id_ for part in parts for id_ in (*map(turn_id, part.items), *(line.id for line in part.before)))
+    return StoredIds(first, frozenset(id_ for id_ in ids if id_ > first))
 
 
 async def _those_that_answer(reads: Iterable[Coroutine[Any, Any, _Part]]) -> list[_Part]:

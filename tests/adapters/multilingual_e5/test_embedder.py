@@ -33,7 +33,7 @@ from mcp_memory_server.adapters.multilingual_e5.worker import Urgency, Worker
 from mcp_memory_server.domain.kernel.vectors import as_vector, closeness
 from mcp_memory_server.errors import UnavailableError
 from tests.engines.multilingual_e5 import PUBLISHED, arrays_of, means_of, means_of_languages
-from tests.engines.neutral_sentences import CHINESE, ENGLISH, JAPANESE, LANGUAGES, Language
+from tests.engines.neutral_sentences import CHINESE, ENGLISH, GERMAN, JAPANESE, LANGUAGES, SPANISH, Language
 
 pytestmark = pytest.mark.anyio
 
@@ -153,7 +153,8 @@ def test_the_wide_tilde_is_not_the_narrow_one() -> None:
 
 @pytest.mark.parametrize("known", KNOWN, ids=by_name)
 def test_a_text_lies_where_the_published_model_places_it(model: Model, known: Mapping[str, Any]) -> None:
-    mean = Weights()["mean_of_questions" if known["as_question"] else "mean_of_passages"]
+    means = QuestionMeans(Weights()["mean_of_questions"])
+    mean = means.of(known["text"]) if known["as_question"] else Weights()["mean_of_passages"]
     expected = as_vector((np.array(known["vector"]) - mean).tolist())
 
     vector = model.vector(known["text"], as_question=known["as_question"])
@@ -186,10 +187,12 @@ def test_unrelated_texts_are_neither_near_nor_opposite() -> None:
     [
         (JAPANESE, ["屋根の修理はどうすればいいですか?", "ラジオを発明したのは誰?", "月までの距離"], 0.11),
         (CHINESE, ["怎样修理屋顶?", "谁发明了收音机?", "月球离我们有多远"], 0.2),
+        (GERMAN, ["Wie repariert man ein Dach?", "Wer hat das Radio erfunden?", "Wie weit ist es zum Mond?"], 0.11),
+        (SPANISH, ["¿Cómo se repara un tejado?", "¿Quién inventó la radio?", "¿A qué distancia está la luna?"], 0.11),
     ],
-    ids=["Japanese", "Chinese"],
+    ids=["Japanese", "Chinese", "German", "Spanish"],
 )
-def test_a_question_in_japanese_or_chinese_is_not_near_to_whatever_is_written_so(
+def test_a_question_is_not_near_to_whatever_is_written_in_its_language(
     language: Language, questions: Sequence[str], farthest: float
 ) -> None:
     model = load_model(use_onnxruntime=True)
@@ -206,6 +209,7 @@ def test_a_name_in_japanese_makes_no_english_question_a_japanese_one() -> None:
 
     assert means.of("Who is 李さん at work?") is means.of("Who is she?") is means.of("Где она живёт?")
     assert means.of("李さんは誰?") is not means.of("她是谁?")
+    assert means.of("Wo wohnt ihre Mutter?") is not means.of("¿Dónde vive su madre?")
 
 
 def test_a_question_in_one_language_finds_the_answer_in_another() -> None:

@@ -95,8 +95,8 @@ async def test_a_turn_is_appended_and_queued_under_the_same_id(
     assert second.turn_id > first.turn_id == turn.id
     raised = replace(turn, id=second.turn_id)
     assert list(await outbox.waiting(scope)) == [
-        QueuedTurn(scope, turn, "first", NOW),
-        QueuedTurn(scope, raised, "second", NOW),
+        QueuedTurn(scope, turn, "first", NOW, counted_in=first.token),
+        QueuedTurn(scope, raised, "second", NOW, counted_in=second.token),
     ]
     assert (await load_whole(memory, scope)).turns == (turn, raised)
 

@@ -25,7 +25,7 @@ from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.likelihood import Likelihood, likelihood
 from mcp_memory_server.ports.embedder import Embedder
 from tests.bench.recall.measures import LEFT_OUT
-from tests.bench.recall.personas import personal_stores
+from tests.bench.recall.personas import answerable_stores, read_personas
 from tests.bench.recall.stores import DEFAULT_DATA, SOURCES, Question, Store, read_stores
 
 SIZES = (5, 25, 100, 1_000)
@@ -41,8 +41,9 @@ async def main() -> None:
     options.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder of the recall data")
     data = options.parse_args().data
     fine = MultilingualE5Embedder()
-    await _measure("short facts", personal_stores(data), fine)
-    await _measure("short facts without fine vectors", personal_stores(data), None)
+    personas = answerable_stores(read_personas(data))
+    await _measure("short facts", personas, fine)
+    await _measure("short facts without fine vectors", personas, None)
     for source in SOURCES:
         await _measure(source, read_stores(source, data), None)
     await fine.close()

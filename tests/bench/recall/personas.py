@@ -11,6 +11,8 @@ from mcp_memory_server.domain.recall.documents import Document
 from tests.bench.recall.stores import Question, Store, store_from
 
 PERSONAL = "personal"
+NORA, NORA_FILE = "nora", Path(__file__).with_name("nora.jsonl")
+"""Our own persona: the same forty facts and questions in five languages."""
 ENGLISH = "English"
 LANGUAGES = {f"{PERSONAL}/helmut": "German", f"{PERSONAL}/haruka": "Japanese"}
 """Whose facts are in another language than English. Their questions are half in English."""
@@ -54,21 +56,31 @@ def read_personas(data: Path) -> list[Persona]:
     return [_persona(json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def personal_stores(data: Path) -> list[Store]:
+def read_nora() -> list[Persona]:
+    """Return our own persona once in each language, asked in that language."""
+    rows = [json.loads(line) for line in NORA_FILE.read_text(encoding="utf-8").splitlines()]
+    return [_nora(rows, language) for language in rows[0]["texts"]]
+
+
+def answerable_stores(personas: Sequence[Persona]) -> list[Store]:
     """Return the personas as stores for the ranking alone, without the questions that nothing answers."""
     return [
-        Store(
-            PERSONAL,
-            persona.facts,
-            [question for question in persona.questions if question.evidence],
-        )
-        for persona in read_personas(data)
+        Store(PERSONAL, persona.facts, [question for question in persona.questions if question.evidence])
+        for persona in personas
     ]
 
 
-def _store(persona: Persona) -> Store:
-    answerable = [question for question in persona.questions if question.evidence]
-    return Store(PERSONAL, persona.facts, answerable)
+def _nora(rows: Sequence[dict[str, Any]], language: str) -> Persona:
+    memories = [
+        {"id": row["id"], "topic": row["topic"], "text": row["texts"][language], "date": f"2026-10-{1 + place // 2:02}"}
+        for place, row in enumerate(rows)
+    ]
+    questions = [
+        row | {"id": f"{row['id']}?", "question": row["questions"][language], "evidence": [row["id"]]} for row in rows
+    ]
+    store = store_from({"source": NORA, "memories": memories, "questions": questions})
+    asked_in = {question.id: language for question in store.questions}
+    return Persona(f"{NORA}-{language.lower()}", language, store.documents, store.questions, asked_in)
 
 
 def _persona(row: dict[str, Any]) -> Persona:

@@ -23,11 +23,11 @@ from tests.bench.figures import Figures, print_figures
 from tests.bench.recall.conversation_figures import by_budget, by_categories, by_sources
 from tests.bench.recall.measures import Result, gain, judged
 from tests.bench.recall.nonsense import measure_nonsense
-from tests.bench.recall.personas import PERSONAL, personal_stores, read_personas
+from tests.bench.recall.personas import NORA, PERSONAL, Persona, answerable_stores, read_nora, read_personas
 from tests.bench.recall.rankings import RANKINGS
 from tests.bench.recall.recorded import Section, record
-from tests.bench.recall.short_fact_figures import by_kind, of_settings
-from tests.bench.recall.short_facts import OWN_SIZE, measure_settings
+from tests.bench.recall.short_fact_figures import by_kind, by_language, of_settings
+from tests.bench.recall.short_facts import OWN_SIZE, Answer, Setting, measure_settings
 from tests.bench.recall.smoke import ask_smoke_list, smoke_figures
 from tests.bench.recall.stores import DEFAULT_DATA, SOURCES, Store, read_stores
 from tests.bench.recall.through_tool import DEFAULT, measure
@@ -39,12 +39,14 @@ Embedded = tuple[Store, Sequence[Vectors], Sequence[Vectors]]
 def main() -> None:
     options = _options()
     measured: list[Section] = []
-    conversations = [source for source in options.source if source != PERSONAL]
+    conversations = [source for source in options.source if source not in (PERSONAL, NORA)]
     if conversations:
         stores = [store for source in conversations for store in read_stores(source, options.data)]
         measured += _conversations(stores, options)
     if PERSONAL in options.source:
         measured += _short_facts(options)
+    if NORA in options.source:
+        measured += _languages(options)
     if options.write:
         record([section.measured_by(_command(), before=options.before) for section in measured])
 
@@ -67,11 +69,9 @@ def _conversations(stores: Sequence[Store], options: argparse.Namespace) -> list
 
 
 def _short_facts(options: argparse.Namespace) -> list[Section]:
-    if not options.only_tool:
-        _in_process(personal_stores(options.data), options)
-    if not options.tool:
+    measured = _of_personas(read_personas(options.data), options)
+    if not measured:
         return []
-    measured = asyncio.run(measure_settings(read_personas(options.data), options.sizes))
     of_own_facts = [
         figures
         for setting, answers in measured.items()
@@ -85,6 +85,19 @@ def _short_facts(options: argparse.Namespace) -> list[Section]:
         Section("sizes", [sizes] if len(options.sizes) > 1 else []),
         Section("smoke", [smoke]),
     ]
+
+
+def _languages(options: argparse.Namespace) -> list[Section]:
+    measured = _of_personas(read_nora(), options)
+    tables = [by_language(setting, answers) for setting, answers in measured.items() if setting.size == OWN_SIZE]
+    _print(tables)
+    return [Section("languages", tables)]
+
+
+def _of_personas(personas: Sequence[Persona], options: argparse.Namespace) -> dict[Setting, list[Answer]]:
+    if not options.only_tool:
+        _in_process(answerable_stores(personas), options)
+    return asyncio.run(measure_settings(personas, options.sizes)) if options.tool else {}
 
 
 def _in_process(stores: Sequence[Store], options: argparse.Namespace) -> None:
@@ -104,7 +117,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder of the recall data")
     parser.add_argument(
-        "--source", nargs="+", default=(*SOURCES, PERSONAL), choices=(*SOURCES, PERSONAL, "own", "exchanges")
+        "--source",
+        nargs="+",
+        default=(*SOURCES, PERSONAL, NORA),
+        choices=(*SOURCES, PERSONAL, NORA, "own", "exchanges"),
     )
     parser.add_argument("--compare", nargs="*", default=[], choices=[name for name in RANKINGS if name != "ours"])
     parser.add_argument("--categories", action="store_true", help="show the figures of ours by category")

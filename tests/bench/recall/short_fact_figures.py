@@ -81,6 +81,12 @@ def by_kind(setting: Setting, answers: Sequence[Answer]) -> list[Figures]:
     ]
 
 
+def by_language(setting: Setting, answers: Sequence[Answer]) -> Figures:
+    """Return the table of one setting by the language of facts and questions."""
+    title = f"the same facts in five languages, {'with' if setting.topics else 'without'} topics"
+    return Figures(title, _rows(answers, lambda answer: answer.persona.language), notes(answers))
+
+
 def of_settings(measured: dict[Setting, list[Answer]]) -> Figures:
     """Return one line a setting."""
     return Figures(
@@ -103,10 +109,11 @@ def notes(answers: Sequence[Answer]) -> list[str]:
     if not found:
         return []
     shares = ", ".join(f"{one.label} {one.share:.2f} ({one.evidence} of {one.memories})" for one in found)
-    return [
-        f"precision of labels: {shares}",
-        f"questions without an answer for which something is called likely: {falsely_likely(answers):.0f} %",
-    ]
+    precise = f"precision of labels: {shares}"
+    if all(answer.question.evidence for answer in answers):
+        return [precise]
+    falsely = f"{falsely_likely(answers):.0f} %"
+    return [precise, f"questions without an answer for which something is called likely: {falsely}"]
 
 
 def _label_cells(answers: Sequence[Answer]) -> dict[str, Cell]:

@@ -57,7 +57,7 @@ async def test_every_detail_of_a_turn_comes_back(outbox: Outbox) -> None:
         response_id="r-1",
         guardrail_flags=("pii",),
     )
-    whole = QueuedTurn(ANA, turn, "operation", NOW)
+    whole = QueuedTurn(ANA, turn, "operation", NOW, counted_in="token")
 
     await outbox.add(whole)
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss
+from mcp_memory_server.domain.kernel.ulids import ulid_before
+from mcp_memory_server.domain.sessions.cached_session import CachedSession, CacheMiss, StoredIds
 from mcp_memory_server.domain.sessions.limits import MAX_TURNS, Limits
 from mcp_memory_server.domain.sessions.turns import Turn
 from tests.clock import FakeClock
@@ -81,10 +82,31 @@ async def test_what_is_older_than_the_gap_was_in_the_table_and_is_not_counted_ag
     turns = turns_in_order(30)
     token = await token_for(client, scope)
     await record(client, scope, turns[5:])
+    found = await client.cache.load(scope, epoch=EPOCH)
+    assert isinstance(found, CacheMiss)
+    page = cached(turns[10:], count=30, total=300, gap=turns[9].id)
 
-    assert await fill(client, scope, cached(turns[10:], count=30, total=300, gap=turns[9].id), token)
+    assert found.oldest_recorded == turns[5].id
+    assert not await fill(client, scope, page, token)
+    stored = StoredIds(turns[4].id, frozenset(turn.id for turn in turns[5:10]))
+    assert await fill(client, scope, page, token, stored=stored)
 
     assert await load_whole(client, scope) == cached(turns[10:], count=30, total=300, gap=turns[9].id)
+
+
+@pytest.mark.anyio
+async def test_what_is_older_than_the_gap_and_not_in_the_table_yet_is_counted(
+    client: OpenSessions, scope: Scope
+) -> None:
+    turns = turns_in_order(30)
+    token = await token_for(client, scope)
+    await record(client, scope, turns[5:])
+
+    page = cached(turns[10:], count=25, total=250, gap=turns[9].id)
+    assert await fill(client, scope, page, token, stored=StoredIds(turns[4].id))
+
+    copy = await load_whole(client, scope)
+    assert (copy.count, copy.total_tokens) == (30, 300)
 
 
 @pytest.mark.anyio
@@ -165,10 +187,10 @@ async def test_a_copy_is_filled_only_after_the_session_has_settled(
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     old=st.integers(0, 25),
-    arrived=st.lists(st.booleans(), max_size=MAX_TURNS),
+    arrived=st.lists(st.booleans(), max_size=2 * MAX_TURNS),
     noted=st.integers(0, 3),
     limits=limits,
-    tokens=st.lists(st.integers(0, 40), min_size=45, max_size=45),
+    tokens=st.lists(st.integers(0, 40), min_size=65, max_size=65),
 )
 def test_whatever_arrives_in_the_table_before_it_is_read_every_turn_is_counted_once_and_none_after_the_gap_is_missing(
     opened: OpenSessions, old: int, arrived: list[bool], noted: int, limits: Limits, tokens: list[int]
@@ -194,7 +216,9 @@ async def compare(memory: OpenSessions, turns: list[Turn], arrived: list[bool], 
         gap=left_out[-1].id if left_out else "",
     )
 
-    assert await fill(memory, scope, read, token, limits=limits)
+    since = ulid_before(new[0].id) if new else ""
+    stored = StoredIds(since, frozenset(turn.id for turn in table if turn.id > since))
+    assert await fill(memory, scope, read, token, limits=limits, stored=stored)
 
     copy = await load_whole(memory, scope)
     assert (copy.count, copy.total_tokens) == (len(turns), sum(turn.token_count for turn in turns))

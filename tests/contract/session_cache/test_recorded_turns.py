@@ -4,7 +4,7 @@ import pytest
 
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.cached_session import CacheMiss
-from mcp_memory_server.domain.sessions.limits import Limits
+from mcp_memory_server.domain.sessions.limits import REMEMBERED_OPERATIONS, Limits
 from tests.stores.sessions import (
     EPOCH,
     OpenSessions,
@@ -140,3 +140,29 @@ async def test_a_turn_that_lies_here_under_another_id_makes_the_copy_one_that_is
     token = await token_for(client, scope)
     assert await fill(client, scope, cached([]), token=token)
     assert await load_whole(client, scope) == cached([kept])
+
+
+async def test_a_turn_that_this_session_counted_is_never_counted_again(client: OpenSessions, scope: Scope) -> None:
+    turns = turns_in_order(REMEMBERED_OPERATIONS + 50)
+    await begin(client, scope)
+    tokens = [(await append(client, scope, turn)).token for turn in turns]
+
+    for turn, token in zip(turns, tokens, strict=True):
+        await record_stored(client, scope, turn, counted_in=token)
+
+    assert (await load_whole(client, scope)).count == len(turns)
+
+
+async def test_a_turn_before_the_gap_that_another_session_counted_makes_the_session_one_that_is_filled_again(
+    client: OpenSessions, scope: Scope
+) -> None:
+    early, *turns = turns_in_order(5)
+    await begin(client, scope)
+    for turn in turns:
+        await append(client, scope, turn, limits=Limits(turns=2))
+
+    await record_stored(client, scope, early, counted_in="an earlier one")
+
+    token = await token_for(client, scope)
+    assert await fill(client, scope, cached([early, *turns]), token=token)
+    assert (await load_whole(client, scope)).count == 5

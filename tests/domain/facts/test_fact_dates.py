@@ -1,5 +1,6 @@
 """Dates in facts are parsed only where they are unambiguous."""
 
+import copy
 from datetime import date
 
 import pytest
@@ -96,6 +97,13 @@ def test_a_start_or_a_period_is_no_event(text: str) -> None:
 )
 def test_a_month_or_a_year_means_its_first_or_its_last_day(text: str, first: date, last: date) -> None:
     assert (first_day("since", text), last_day("until", text)) == (first, last)
+
+
+@pytest.mark.parametrize("text", ["2026-03-02", "2026-03", "2026"])
+def test_a_date_is_shown_as_precisely_as_it_was_given(text: str) -> None:
+    day = copy.deepcopy(first_day("since", text))
+
+    assert (str(day), f"since {day}", str(last_day("until", text))) == (text, f"since {text}", text)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "03/02/2026", "2026-02-30", "2026-13", "26", "2026-3-2", "0000"])

@@ -4,6 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from mcp_memory_server.domain.facts.dates import last_day
 from mcp_memory_server.domain.facts.fact import Fact, Statement
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.facts.upcoming import due
@@ -64,5 +65,15 @@ def test_a_period_that_begins_or_ends_soon_comes_up() -> None:
     assert label(fact("Works at Acme", since=TODAY - timedelta(days=1))) is None
 
 
-def test_several_dates_of_a_text_say_nothing_of_what_comes_up() -> None:
-    assert label(fact("Moved from Bern on 2025-03-02 to Basel on 2026-03-02")) is None
+def test_of_several_dates_of_a_text_the_next_one_comes_up() -> None:
+    journey = fact("Flies to Oslo on 2026-03-02 and returns on 2026-03-05")
+
+    assert [label(journey, days) for days in (0, 2, 5)] == [
+        "2026-03-02, tomorrow",
+        "2026-03-05, in 2 days",
+        None,
+    ]
+
+
+def test_the_end_of_a_month_comes_up_as_that_month() -> None:
+    assert label(fact("On parental leave", until=last_day("until", "2026-03"))) == "until 2026-03"

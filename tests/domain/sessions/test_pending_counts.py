@@ -5,16 +5,10 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_memory_server.domain.sessions.count_writes import Counted, Deferred, Uncounted, UnknownOutcome, Wait
 from mcp_memory_server.domain.sessions.counts import Counters, Line, Watermark, not_counted
 from mcp_memory_server.domain.sessions.hot_sessions import Pace
-from mcp_memory_server.domain.sessions.pending_counts import (
-    Counted,
-    Deferred,
-    PendingCounts,
-    Uncounted,
-    UnknownOutcome,
-    Wait,
-)
+from mcp_memory_server.domain.sessions.pending_counts import PendingCounts
 from tests.domain.samples import NOON
 
 FIRST = "0000"

@@ -213,7 +213,10 @@ def test_one_tool_does_not_stop_another(monotonic: FakeMonotonic) -> None:
     assert (broken.ask().allowed, other.ask().allowed) == (False, True)
 
 
-@pytest.mark.parametrize("wrong", [{"threshold": 0}, {"rest": 0}, {"probe_timeout": -1}, {"rest": float("nan")}])
+WRONG = ["threshold", "rest", "probe_timeout", "rate", "results", "window", "is_failure"]
+
+
+@pytest.mark.parametrize("wrong", [{"rest": float("nan")}, {"rate": 1.1}, *({name: 0} for name in WRONG)])
 def test_rules_that_cannot_work_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(InvalidRequestError, match="a breaker needs"):
+    with pytest.raises(InvalidRequestError, match=r"a breaker needs|is_failure must be"):
         BreakerRules(**wrong)  # type: ignore[arg-type]

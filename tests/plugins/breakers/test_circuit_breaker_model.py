@@ -8,10 +8,11 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules, CircuitState, Health
+from agent_plugins.breakers.failures import FailedCall
 from agent_plugins.breakers.permits import Permit
 from tests.plugins.fake_monotonic import FakeMonotonic
 
-THRESHOLD, REST, PROBE = 2, 10.0, 10.0
+THRESHOLD, REST, PROBE, RATE, RESULTS, WINDOW = 3, 10.0, 10.0, 0.5, 4, 60.0
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,12 @@ class BreakerModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.monotonic = FakeMonotonic()
-        self.breaker = CircuitBreaker("tool", BreakerRules(THRESHOLD, REST, PROBE), monotonic=self.monotonic)
+        self.breaker = CircuitBreaker(
+            "tool", BreakerRules(THRESHOLD, REST, PROBE, RATE, RESULTS, WINDOW), monotonic=self.monotonic
+        )
         self.state, self.epoch, self.row, self.now, self.until = "closed", 0, 0, 0.0, 0.0
-        self.allowed, self.refused, self.failed = 0, 0, 0
+        self.allowed, self.refused, self.failed, self.ignored = 0, 0, 0, 0
+        self.results: list[tuple[float, bool]] = []
 
     @rule(seconds=st.sampled_from([0.5, REST / 2, REST]))
     def time_goes_by(self, seconds: float) -> None:
@@ -58,8 +62,11 @@ class BreakerModel(RuleBasedStateMachine):
         call.permit.succeeded()
         if call.epoch == self.epoch:
             self.row = 0
+            self.results.append((self.now, False))
             if call.is_probe:
                 self.change("closed")
+            elif self.rate() >= RATE:
+                self.change("open", REST)
 
     @rule(call=consumes(calls), timeout=st.booleans())
     def fail(self, call: Call, timeout: bool) -> None:  # noqa: FBT001
@@ -67,12 +74,17 @@ class BreakerModel(RuleBasedStateMachine):
         self.failed += 1
         if call.epoch == self.epoch:
             self.row += 1
-            if call.is_probe or self.row >= THRESHOLD:
+            self.results.append((self.now, True))
+            if call.is_probe or self.row >= THRESHOLD or self.rate() >= RATE:
                 self.change("open", REST)
 
-    @rule(call=consumes(calls))
-    def abandon(self, call: Call) -> None:
-        call.permit.abandoned()
+    @rule(call=consumes(calls), is_error=st.booleans())
+    def abandon(self, call: Call, is_error: bool) -> None:  # noqa: FBT001
+        if is_error:
+            call.permit.raised(FailedCall("tool", ValueError("no order 'x4'")))
+            self.ignored += 1
+        else:
+            call.permit.abandoned()
         if call.is_probe and call.epoch == self.epoch:
             self.until = self.now
 
@@ -93,11 +105,18 @@ class BreakerModel(RuleBasedStateMachine):
         waiting = 0.0 if self.state == "closed" else max(self.until - self.now, 0.0)
         assert (status.state, status.retry_after) == (CircuitState(self.state), waiting)
         assert (status.calls, status.refused, status.failures) == (self.allowed, self.refused, self.failed)
-        expected = Health.HEALTHY if 2 * self.row < THRESHOLD else Health.DEGRADED
+        assert status.ignored == self.ignored
+        expected = Health.HEALTHY if 2 * self.row < THRESHOLD and 2 * self.rate() < RATE else Health.DEGRADED
         assert status.health == (expected if self.state == "closed" else Health.UNAVAILABLE)
 
+    def rate(self) -> float:
+        """Return the share of failures among the last results, 0 while there are too few of them within the window."""
+        last = self.results[-RESULTS:]
+        recent = [failed for at, failed in last if at >= last[-1][0] - WINDOW]
+        return sum(recent) / RESULTS if len(recent) == RESULTS else 0.0
+
     def change(self, state: str, seconds: float = 0.0) -> None:
-        self.state, self.until = state, self.now + seconds
+        self.state, self.until, self.results = state, self.now + seconds, []
         self.epoch += 1
 
 

@@ -9,12 +9,14 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from strands import tool
+from strands.multiagent import Swarm
 from strands.tools.mcp import MCPClient
 
 from agent_plugins.breakers.circuits import BreakerRules
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
+from agent_plugins.guards.findings import GuardRules
 from agent_plugins.memory.shared_memory import SharedMemory
-from agent_plugins.strands import MemoryPlugin
+from agent_plugins.strands import MemoryPlugin, for_user
 from examples.scripted_model import Call, Seen, call
 from mcp_memory_server import Scope, ToolStatus
 from tests.plugins.strands.conftest import Ask, agent_with, model_of
@@ -222,3 +224,39 @@ def test_tools_show_their_schema_and_health(shared: SharedMemory) -> None:
     assert shown["schema"]["properties"]["title"]["type"] == "string"
     assert (shown["health"], shown["circuit"]["calls"]) == ("healthy", 1)
     assert plugin.status()["in_flight"] == []
+
+
+@tool
+def order_status(order: str) -> str:
+    """Return the status of an order."""
+    if order == "x4":
+        raise ValueError("no order 'x4'")
+    return "sent"
+
+
+def test_five_wrong_orders_of_one_user_do_not_take_the_tool_from_another(shared: SharedMemory) -> None:
+    plugin = MemoryPlugin(memory=shared, guard_rules=GuardRules(repeats=20, stop_after=20))
+    wrong = [call("order_status", order="x4")] * 6
+    agent = agent_with(plugin, *wrong, "There is none.", call("order_status", order="x5"), "It is sent.")
+    agent.tool_registry.process_tools([order_status])
+
+    agent("Where is x4?", invocation_state=for_user("ana", "s1"))
+    agent("Where is x5?", invocation_state=for_user("ben", "s2"))
+
+    circuit = plugin.status()["tools"]["order_status"]["circuit"]
+    assert (circuit["state"], circuit["ignored"], circuit["calls"]) == ("closed", 6, 7)
+    assert errors(model_of(agent).seen) == []
+
+
+def test_a_handoff_is_never_refused_however_often_it_fails(shared: SharedMemory) -> None:
+    plugin = MemoryPlugin("ana", memory=shared, guard_rules=GuardRules(repeats=20, stop_after=20))
+    lost = [call("handoff_to_agent", agent_name=f"agent {number}", message="take over") for number in range(8)]
+    found = call("handoff_to_agent", agent_name="second", message="take over")
+    first = agent_with(None, *lost, found, "Handed over.", name="first")
+    second = agent_with(None, "Done.", name="second")
+
+    Swarm([first, second], plugins=[plugin])("Find it.")
+
+    assert errors(model_of(first).seen) == []
+    assert len(model_of(second).seen) == 1
+    assert "handoff_to_agent" not in plugin.status()["tools"]

@@ -216,7 +216,7 @@ def test_a_hundred_agents_in_threads_share_one_memory_and_lose_nothing(shared: S
     assert all(answer.startswith(f"User {n % 10} has seen film number {n}.") for n, answer in enumerate(answers))
     assert [len(known) for known in facts] == [10] * 10
     assert all(fact.text.startswith(f"User {user} ") for user, known in enumerate(facts) for fact in known)
-    assert [session.turn_count for session in turns] == [4] * 100
+    assert [session.turn_count for session in turns] == [3] * 100  # without the reply of the memory
 
 
 def test_calls_of_tools_are_logged_for_the_session(plugin: MemoryPlugin, ask: Ask[Any]) -> None:

@@ -46,7 +46,7 @@ def test_many_calls_with_large_inputs_are_kept_cut(shared: SharedMemory, ask: As
     agent_with(plugin, many, "Done.")("Look it all up.")
 
     session = ask(lambda memory: memory.conversations.load(Scope("ana", "s1"), turns=10))
-    assert session.turn_count == 4
+    assert session.turn_count == 3
 
 
 def test_a_user_that_cannot_be_one_does_not_end_the_agent(shared: SharedMemory) -> None:

@@ -229,6 +229,29 @@ async def test_the_turn_that_a_forgotten_fact_came_from_is_not_returned(memory: 
     assert texts(await memory.recall.search(anna, "locker code")) == []
 
 
+async def test_what_said_a_forgotten_fact_in_other_words_is_not_returned(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    await says(memory, "My locker code is 4711.")
+    await says(memory, "I noted that your locker code is 4711.", role=Role.ASSISTANT)
+    fact = (await memory.facts.learn(anna, Statement("Anna's locker code is 4711"))).fact
+    clock.advance(timedelta(minutes=1))
+
+    await memory.erasure.forget(anna, fact.id)
+
+    assert texts(await memory.recall.search(anna, "locker code")) == []
+
+
+async def test_what_is_said_after_something_was_forgotten_is_new(memory: Memory, anna: Scope, clock: FakeClock) -> None:
+    fact = (await memory.facts.learn(anna, Statement("Anna's locker code is 4711"))).fact
+    await memory.erasure.forget(anna, fact.id)
+    clock.advance(timedelta(minutes=1))
+
+    await says(memory, "My locker code is 8222 now.")
+
+    assert texts(await memory.recall.search(anna, "locker code")) == ["My locker code is 8222 now."]
+
+
 async def test_an_erased_user_is_found_nowhere(memory: Memory, other_process: Memory, anna: Scope) -> None:
     await says(memory, PIANO)
     await memory.recall.search(anna, "piano")

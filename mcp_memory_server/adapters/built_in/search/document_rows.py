@@ -9,12 +9,13 @@ from mcp_memory_server.adapters.built_in.search.columns import Rows, with_room
 from mcp_memory_server.adapters.built_in.search.families import OF_FACTS, OF_FINE_FACTS, OF_TURNS
 from mcp_memory_server.adapters.built_in.search.postings import Postings
 from mcp_memory_server.adapters.built_in.search.scored_rows import Families
+from mcp_memory_server.adapters.built_in.search.scoring import understood
 from mcp_memory_server.adapters.built_in.search.sessions import ALONE, Sessions
 from mcp_memory_server.adapters.built_in.search.speakers import Speakers
 from mcp_memory_server.adapters.built_in.search.vector_rows import VectorRows
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.language.stop_words import ENGLISH
-from mcp_memory_server.domain.language.word_forms import Stemmer, forms, is_latin, terms_of, words_of
+from mcp_memory_server.domain.language.word_forms import Stemmer, forms, terms_of, words_of
 from mcp_memory_server.domain.recall.documents import Document
 
 COMPARED = 300
@@ -35,7 +36,7 @@ class DocumentRows:
         self.characters = np.empty(0, np.float32)
         self.moments = np.empty(0, np.float64)
         self.statements = np.empty(0, np.int64)
-        self.is_latin = np.empty(0, np.bool_)
+        self.understood = np.empty(0, np.float32)
         self.ids: list[str] = []
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
@@ -164,8 +165,8 @@ class DocumentRows:
         self.characters = with_room(self.characters, row)
         self.moments = with_room(self.moments, row)
         self.statements = with_room(self.statements, row)
-        self.is_latin = with_room(self.is_latin, row)
-        self.is_latin[row] = is_latin(document.text)
+        self.understood = with_room(self.understood, row)
+        self.understood[row] = understood(document.text, self._languages[row])
         self.lengths[row] = length
         self.characters[row] = len(document.text)
         self.moments[row] = document.at.timestamp()

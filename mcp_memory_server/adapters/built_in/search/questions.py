@@ -5,9 +5,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
+from mcp_memory_server.adapters.built_in.search.scoring import understood
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.language.question_dates import AskedTimes
-from mcp_memory_server.domain.language.word_forms import asked_words, is_latin, words_of
+from mcp_memory_server.domain.language.word_forms import asked_words, language_of, words_of
 from mcp_memory_server.domain.recall.question_forms import role_asked_for
 
 
@@ -36,6 +37,6 @@ class Question:
         return bool(self.times.spans) and all(weight < 1 for weight in asked_words(self.times.rest).values())
 
     @cached_property
-    def is_latin(self) -> bool:
-        """Whether it is written in Latin letters."""
-        return is_latin(self.text)
+    def understood(self) -> float:
+        """How much of it the coarse model understands."""
+        return understood(self.text, language_of(words_of(self.text)))

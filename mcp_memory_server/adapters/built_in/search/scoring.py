@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcp_memory_server.adapters.built_in.search.columns import Numbers
+from mcp_memory_server.domain.language.stop_words import ENGLISH
+from mcp_memory_server.domain.language.word_forms import is_latin
 
 SATURATION = 1.0
 LENGTH_WEIGHT = 0.85
@@ -18,6 +20,10 @@ LENGTH_WEIGHT = 0.85
 
 USUAL_COSINE = 0.12
 """Two texts that have nothing to do with each other are about so close in meaning."""
+
+OTHER_LATIN = 0.5
+"""The coarse model learned English. A language that shares names and many words with it counts so much beside fine
+vectors (with 0 and with 1 German and Spanish lose a point); another script counts nothing."""
 
 BEFORE_WEIGHT = 0.35
 AFTER_WEIGHT = 0.25
@@ -72,6 +78,13 @@ def meaning(cosines: Numbers, has_vector: NDArray[np.bool_]) -> Numbers:
     if not has_vector.all():
         close[~has_vector] = close[has_vector].mean() if has_vector.any() else 0
     return close
+
+
+def understood(text: str, language: str) -> float:
+    """Return a factor for the coarse cosines of a text in this language, where it has a fine vector too."""
+    if not is_latin(text):
+        return 0.0
+    return 1.0 if language == ENGLISH else OTHER_LATIN
 
 
 def borrowed(before: Numbers, after: Numbers, characters: Numbers) -> Numbers:

@@ -175,9 +175,9 @@ class BuiltInSearchIndex:
         return words, meaning
 
     def _coarse_weights(self, rows: Rows, families: Families, asked: Question) -> Numbers:
-        """Return what the coarse vectors count: beside fine ones only for the script that the coarse model knows."""
-        knows = self._documents.is_latin[rows] & asked.is_latin
-        return np.where(knows | (families != OF_FINE_FACTS), _COARSE[families], 0)
+        """Return what the coarse vectors count: beside fine ones only as far as their model knows the language."""
+        known = np.minimum(self._documents.understood[rows], np.float32(asked.understood))
+        return _COARSE[families] * np.where(families == OF_FINE_FACTS, known, np.float32(1))
 
     def _borrowed(self, rows: Rows, own: Numbers, asked: Question, found: FoundWords) -> Numbers:
         sessions = self._documents.sessions

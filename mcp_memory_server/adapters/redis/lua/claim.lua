@@ -6,7 +6,7 @@ local function take(receipt, entry)
   sessions[session_of(receipt)] = true
   answer[#answer + 1] = receipt
   answer[#answer + 1] = failures_of(receipt)
-  tell(answer, entry)
+  add_entry(answer, entry)
 end
 
 wake()

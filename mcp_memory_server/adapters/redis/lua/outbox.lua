@@ -1,5 +1,6 @@
 -- What the scripts of the outbox share. The last eight KEYS: the outbox of a bucket.
---   queued              hash: receipt to turn id, operation id, when it was queued, and the turn
+--   queued              hash: receipt to turn id, operation id, when it was queued, the turn, and the token of the cached
+--                       session that counted it
 --   ages                sorted set: receipts by when they were queued, in microseconds
 --   order               sorted set: receipts in the order of their text, which is that of adding within a session
 --   operations          hash: <session>:<operation id> to receipt
@@ -36,8 +37,9 @@ local function entry_of(receipt)
   return entry and cmsgpack.unpack(entry)
 end
 
-local function tell(answer, entry)
+local function add_entry(answer, entry)
   for part = 1, 4 do answer[#answer + 1] = entry[part] end
+  answer[#answer + 1] = entry[5] or ''
 end
 
 -- The id of the turn that was queued under an operation, if it is still queued.
@@ -52,11 +54,11 @@ local function newest_queued(name)
   return entry and entry[1] or ''
 end
 
-local function enqueue(name, id, operation, queued_at, text)
+local function enqueue(name, id, operation, queued_at, text, counted_in)
   local number, newest = server_time(), newest_receipt(name)
   if newest then number = math.max(number, number_of(newest) + 1) end
   local receipt = name .. ':' .. string.format('%0' .. NUMBER_LENGTH .. '.0f', number)
-  redis.call('HSET', queued, receipt, cmsgpack.pack({id, operation, queued_at, text}))
+  redis.call('HSET', queued, receipt, cmsgpack.pack({id, operation, queued_at, text, counted_in}))
   redis.call('HSET', operations, name .. ':' .. operation, receipt)
   redis.call('ZADD', ages, queued_at, receipt)
   redis.call('ZADD', order, 0, receipt)
