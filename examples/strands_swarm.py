@@ -64,7 +64,7 @@ def run(plugin: MemoryPlugin) -> None:
     print("      the orders agent knows:", models["orders"].seen[0].line("confirmed"))
     print(
         "      the recommendations agent knows:",
-        models["recommendations"].seen[0].line("tastes/author").partition(" (")[0],
+        models["recommendations"].seen[0].line("Ana's favourite"),
     )
 
     catalogue.is_down, sent_for_ana = False, len(models["search"].seen)
@@ -111,7 +111,7 @@ def bookshop(plugin: MemoryPlugin, catalogue: Catalogue) -> tuple[Swarm, dict[st
 
 
 def suggest(seen: Seen) -> str:
-    return f"You may also like Children of Dune: {seen.line('tastes/author')}."
+    return "You may also like Children of Dune: " + seen.line("Ana's favourite")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.domain.context.page import ContextPage
+from mcp_memory_server.domain.context.turn_memories import TurnMemories
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Statement
 from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.facts.preferences import SetBy
@@ -68,6 +69,7 @@ __all__ = [
     "Status",
     "ToolStatus",
     "Turn",
+    "TurnMemories",
     "UnavailableError",
     "View",
     "__version__",

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from agent_squad.agents import Agent, AgentOptions
 from agent_squad.types import ConversationMessage
 
+from agent_plugins.agent_squad.messages import from_squad_message
 from agent_plugins.agent_squad.one_at_a_time import OneAtATime
 from agent_plugins.agent_squad.parts import copy_for_request, retrieve_by_words, strands_agents_in
 from agent_plugins.agent_squad.running import RunningSquadAgent
@@ -65,7 +66,7 @@ class MemoryAgent(Agent):
 
         async def answer() -> Any:
             with now.as_current():
-                prompt = f"{input_text}\n\n{block}"
+                prompt = f"{input_text}\n\n{block}" if block else input_text
                 return await answering.process_request(prompt, user_id, session_id, chat_history, additional_params)
 
         if not self._strands_agents:
@@ -86,7 +87,8 @@ class MemoryAgent(Agent):
 
     async def _context(self, now: RunningSquadAgent, chat_history: list[ConversationMessage]) -> str:
         earlier = None if chat_history else await now.session.load_history()
-        return await now.session.context(self.id, earlier)
+        said = "\n".join(from_squad_message(message).text() for message in chat_history)
+        return await now.session.context(self.id, earlier, words=now.words, said=said)
 
     async def _question_saved(self, now: RunningSquadAgent) -> None:
         """Save the question before it is answered: it was asked, whatever becomes of the answer."""

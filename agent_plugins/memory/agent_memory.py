@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -10,6 +9,7 @@ from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules
 from agent_plugins.breakers.failures import every_error
 from agent_plugins.memory.memory_calls import call_memory
+from agent_plugins.memory.prompt_block import PromptSection, user_section
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.memory.turn_retry_queue import TurnRetryQueue
 from mcp_memory_server import (
@@ -21,6 +21,7 @@ from mcp_memory_server import (
     Status,
     ToolStatus,
     Turn,
+    TurnMemories,
     UnavailableError,
     count_tokens,
     error_reply,
@@ -34,18 +35,9 @@ RULES = BreakerRules(threshold=2, rest=5.0, is_failure=every_error)
 """A memory that hangs costs its timeout twice, not with every step of an agent."""
 LONGEST_TURN = 600
 """In characters of an earlier turn."""
-LEAST_TOKENS = BUDGET_STEP = 50
+LEAST_TOKENS = 50
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class PromptSection:
-    """A section of the prompt block, whether it is complete, and what is missing."""
-
-    status: Status
-    text: str = ""
-    missing: tuple[str, ...] = ()
 
 
 class AgentMemory:
@@ -60,15 +52,32 @@ class AgentMemory:
         self._write_seconds = write_seconds
         self._circuit = CircuitBreaker("memory", RULES)
 
-    async def load_context(self, scope: Scope, max_tokens: int) -> PromptSection:
-        """Return what is known about the user, as Markdown within the budget."""
-        # In steps: a page is cached by its budget, and budgets change a little with every turn.
-        budget = max(LEAST_TOKENS, max_tokens - max_tokens % BUDGET_STEP)
-        try:
-            page = await self.ask(lambda memory: memory.context.load(Scope(scope.user_id), max_tokens=budget))
-        except MemoryServerError as error:
-            return PromptSection(Status.UNAVAILABLE, missing=(f"what is known about the user: {error}",))
-        return PromptSection(page.status, page.text, page.missing)
+    async def load_always(self, scope: Scope, max_tokens: int) -> PromptSection:
+        """Return what always matters about the user: it stays the same until a memory changes."""
+        return await self._about_user(
+            lambda memory: memory.context.for_turn(scope, max_tokens=max_tokens, with_matches=False)
+        )
+
+    async def load_relevant(
+        self,
+        scope: Scope,
+        words: str,
+        max_tokens: int,
+        *,
+        said: str = "",
+        with_always: bool = True,
+        with_handoff: bool = False,
+    ) -> PromptSection:
+        """Return what is known about the user that matters for these words, and is not part of what was ``said``.
+
+        ``with_handoff`` adds what earlier conversations were about.
+        """
+        budget = max(LEAST_TOKENS, max_tokens)
+        return await self._about_user(
+            lambda memory: memory.context.for_turn(
+                scope, words, max_tokens=budget, said=said, with_always=with_always, with_handoff=with_handoff
+            )
+        )
 
     async def load_history(self, scope: Scope, max_tokens: int) -> PromptSection:
         """Return the earlier turns of the session, the newest that fit, one line for each."""
@@ -78,6 +87,13 @@ class AgentMemory:
             return PromptSection(Status.UNAVAILABLE, missing=(f"what was said earlier in this conversation: {error}",))
         lines = list(_newest_lines(session.turns, max_tokens))
         return PromptSection(session.status, "\n".join(reversed(lines)), session.missing)
+
+    async def _about_user(self, load: Callable[[Memory], Awaitable[TurnMemories]]) -> PromptSection:
+        try:
+            found = await self.ask(load)
+        except MemoryServerError as error:
+            return PromptSection(Status.UNAVAILABLE, missing=(f"what is known about the user: {error}",))
+        return user_section(found)
 
     async def log_tool(
         self, scope: Scope, name: str, inputs: Mapping[str, Any], output: str, seconds: float, status: ToolStatus

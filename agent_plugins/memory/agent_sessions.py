@@ -10,9 +10,9 @@ from typing import Any
 
 from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules, Guards
-from agent_plugins.memory.agent_memory import AgentMemory, PromptSection
+from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.arguments import check_type
-from agent_plugins.memory.prompt_block import count_escape_tokens, render_prompt_block
+from agent_plugins.memory.prompt_block import PromptSection, count_escape_tokens, render_prompt_block
 from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.changes import (
     ask_user,
@@ -34,6 +34,9 @@ from mcp_memory_server import InvalidRequestError, MemoryServerError, Scope, Sta
 MAX_TOKENS = 800
 EARLIER_SHARE = 3
 """Earlier turns get up to a third of the budget; the shared state and the memory get the remainder."""
+MEMORY_TOKENS = 300
+MEMORY_SHARE = 3 / 8
+"""The memory gets up to so many tokens, in a larger budget up to this share: it is chosen for the words of the user."""
 LEAST_TOKENS = 150
 FENCE_TOKENS = 40
 LONGEST_RESULT = 200
@@ -58,15 +61,31 @@ class AgentSession:
         """Return the earlier turns of the session, for an agent that has no history of its own."""
         return await self.memory.load_history(self.scope, self.max_tokens // EARLIER_SHARE)
 
-    async def context(self, agent: str, earlier: PromptSection | None = None) -> str:
-        """Return the prompt block: memory, earlier turns and shared state, all within one budget."""
+    async def context(
+        self,
+        agent: str,
+        earlier: PromptSection | None = None,
+        *,
+        words: str = "",
+        said: str = "",
+        always: PromptSection | None = None,
+    ) -> str:
+        """Return the prompt block for an answer to these words: memory, earlier turns and shared state, in one budget.
+
+        What the conversation contains already, whose texts are ``said``, is not repeated; nor is what ``always``
+        matters, if that is in the system prompt.
+        """
         await self.coordinator.refresh()
-        said = "" if earlier is None else earlier.text
-        spent = FENCE_TOKENS + count_tokens(said) + count_escape_tokens(said)
+        before = "" if earlier is None else earlier.text
+        spent = FENCE_TOKENS + count_tokens(before) + count_escape_tokens(before)
         text, left = split_budget(self.coordinator, max(LEAST_FOR_MEMORY, self.max_tokens - spent), agent=agent)
-        known = await self.memory.load_context(self.scope, left)
-        if more := count_escape_tokens(known.text):
-            known = await self.memory.load_context(self.scope, left - more)
+        known = await self._relevant(
+            words,
+            "\n".join((said, before, "" if always is None else always.text)),
+            left,
+            with_always=always is None,
+            with_handoff=earlier is not None and not before,
+        )
         status = self.coordinator.status
         missing = ("what the agents of this session share",) if status is Status.UNAVAILABLE else ()
         self.guards.time_checked(remaining=self.coordinator.remaining())  # only counted: the text of the state says it
@@ -74,6 +93,28 @@ class AgentSession:
         return render_prompt_block(
             known, earlier, PromptSection(status, text, missing), findings, self.memory.turns.unsaved(self.scope)
         )
+
+    async def load_always(self) -> PromptSection:
+        """Return what always matters about the user, for the system prompt. It changes only if a memory does."""
+        return await self.memory.load_always(self.scope, self._most_for_memory())
+
+    def _most_for_memory(self) -> int:
+        """Return the most tokens of what is known about the user, without the fence."""
+        share = max(MEMORY_TOKENS, int(self.max_tokens * MEMORY_SHARE))
+        return max(LEAST_FOR_MEMORY, min(share, self.max_tokens) - FENCE_TOKENS)
+
+    async def _relevant(
+        self, words: str, said: str, left: int, *, with_always: bool, with_handoff: bool
+    ) -> PromptSection:
+        async def load(room: int) -> PromptSection:
+            return await self.memory.load_relevant(
+                self.scope, words, room, said=said, with_always=with_always, with_handoff=with_handoff
+            )
+
+        room = min(left, self._most_for_memory())
+        found = await load(room)
+        escapes = count_escape_tokens(found.text)
+        return await load(room - escapes) if escapes else found
 
     async def tool_begins(self, call: str, tool: str, inputs: Mapping[str, Any], agent: str) -> None:
         """Add a call of a tool as a step of the current task, if there is one."""

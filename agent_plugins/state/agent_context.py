@@ -27,13 +27,16 @@ def write_context(
     *,
     remaining: float | None = None,
     environment_changed: bool = False,
+    agent: str | None = None,
 ) -> str:
     """Return the state as text of at most ``max_tokens``; an empty text if there is nothing to act on.
 
     The most important lines come first, and a line that does not fit is left out whole: the question that waits for
     an answer matters more than the cart.
     """
-    lines = _fitting(_lines(state, status, remaining, environment_changed=environment_changed), count, max_tokens)
+    lines = _fitting(
+        _lines(state, status, remaining, agent, environment_changed=environment_changed), count, max_tokens
+    )
     return "\n".join([TITLE, *lines]) if lines else ""
 
 
@@ -48,7 +51,9 @@ def _fitting(lines: Iterator[str], count: Callable[[str], int], max_tokens: int)
     return fitting
 
 
-def _lines(state: SessionState, status: Status, remaining: float | None, *, environment_changed: bool) -> Iterator[str]:
+def _lines(
+    state: SessionState, status: Status, remaining: float | None, agent: str | None, *, environment_changed: bool
+) -> Iterator[str]:
     if status in _STATUS_LINES:
         yield _STATUS_LINES[status]
     if remaining is not None and remaining < 0:
@@ -56,7 +61,7 @@ def _lines(state: SessionState, status: Status, remaining: float | None, *, envi
     yield from _open_questions(state.conversation)
     if state.task is not None:
         yield from _task(state.task, remaining)
-    yield from _known_values(state.conversation)
+    yield from _known_values(state.conversation, agent)
     yield from _environment(state.environment, changed=environment_changed)
 
 
@@ -88,7 +93,7 @@ def _task(task: Task, remaining: float | None) -> Iterator[str]:
         yield f"- failed: {quoted(name)}: {quoted(step.error or 'no reason given')}"
 
 
-def _known_values(conversation: Conversation) -> Iterator[str]:
+def _known_values(conversation: Conversation, agent: str | None) -> Iterator[str]:
     if conversation.intent:
         yield f"- the user wants: {quoted(conversation.intent)}"
     valid = [(name, slot) for name, slot in conversation.slots.items() if slot.is_valid]
@@ -98,9 +103,8 @@ def _known_values(conversation: Conversation) -> Iterator[str]:
     for name, slot in valid:
         if slot.state is SlotState.CONFIRMED:
             yield f"- confirmed: {quoted(name)} = {quoted(slot.value)}"
-    if conversation.turn_count or conversation.active_agent:
-        agent = f", {quoted(conversation.active_agent)} is in charge" if conversation.active_agent else ""
-        yield f"- phase: {conversation.phase.value}, turn {conversation.turn_count}{agent}"
+    if conversation.active_agent and conversation.active_agent != agent:
+        yield f"- in charge: {quoted(conversation.active_agent)}"
 
 
 def _environment(environment: Environment, *, changed: bool) -> Iterator[str]:

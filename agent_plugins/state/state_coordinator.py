@@ -171,6 +171,7 @@ class StateCoordinator:
             max_tokens,
             remaining=self.remaining(),
             environment_changed=before != state.environment,
+            agent=agent,
         )
 
     async def close(self) -> None:

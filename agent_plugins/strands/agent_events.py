@@ -2,30 +2,34 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, cast
 from uuid import uuid4
 from weakref import ref
 
 from strands import Agent
-from strands.hooks import MessageAddedEvent
+from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, MessageAddedEvent
 from strands.middleware import InvokeModelStage
 from strands.middleware._agent_stream import AgentStreamContext, AgentStreamStage  # internal in Strands 1.62
 from strands.middleware.stages import InvokeModelContext
 from strands.types.content import Message
 
+from agent_plugins.memory.prompt_block import render_system_block
 from agent_plugins.memory.running import enclosing
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
 from agent_plugins.strands.held_turns import has_guardrail
 from agent_plugins.strands.identity import SessionResolver
 from agent_plugins.strands.memory_replies import memory_call_ids
-from agent_plugins.strands.messages import turn_from
-from agent_plugins.strands.prompt_block import append_to_last_message
+from agent_plugins.strands.messages import text_of, turn_from
+from agent_plugins.strands.prompt_block import append_to_last_message, append_to_system_prompt
 from agent_plugins.strands.running import RunningAgent, running
 from mcp_memory_server import MemoryServerError, NewTurn
 
 LONGEST_GOAL = 200
+LONGEST_WORDS = 2_000
+MOST_COMPARED = 20_000
+"""In characters at the end of the conversation: what they contain is not repeated in the prompt block."""
 
 Next = Callable[[AgentStreamContext], AsyncGenerator[Any, None]]
 
@@ -35,16 +39,26 @@ logger = logging.getLogger(__name__)
 class AgentEvents:
     """Saves messages and adds the prompt block. A failure of the memory is never raised: that would end the agent."""
 
-    def __init__(self, sessions: SessionResolver, agents: AttachedAgents, task_seconds: float | None) -> None:
+    def __init__(
+        self,
+        sessions: SessionResolver,
+        agents: AttachedAgents,
+        task_seconds: float | None,
+        *,
+        preferences_in_system_prompt: bool = False,
+    ) -> None:
         self._sessions = sessions
         self._agents = agents
         self._task_seconds = task_seconds
+        self._in_system_prompt = preferences_in_system_prompt
 
     def watch(self, agent: Agent) -> None:
         """Register the handlers on an agent."""
         agent.add_middleware(AgentStreamStage, self.invoked)
         agent.add_middleware(InvokeModelStage.Input, self.inject)
         agent.add_hook(self.message_added, MessageAddedEvent)
+        agent.add_hook(self.model_call_begins, BeforeModelCallEvent)
+        agent.add_hook(self.model_call_ended, AfterModelCallEvent)
 
     async def invoked(self, context: AgentStreamContext, next_fn: Next) -> AsyncGenerator[Any, None]:
         """Run an invocation for its user: from before its first message is added until all are saved.
@@ -71,7 +85,27 @@ class AgentEvents:
         now = running(context.agent)
         if now is None or now.session is None:
             return append_to_last_message(context, self._sessions.no_user_block())
-        return append_to_last_message(context, await now.session.context(context.agent.name, now.earlier))
+        always = await now.session.load_always() if self._in_system_prompt else None
+        block = await now.session.context(
+            context.agent.name,
+            now.earlier,
+            words=now.outermost.words,
+            said=text_of(context.messages, MOST_COMPARED),
+            always=always,
+        )
+        if always is not None:
+            context = append_to_system_prompt(context, render_system_block(always))
+        return append_to_last_message(context, block)
+
+    def model_call_begins(self, event: BeforeModelCallEvent) -> None:
+        """Note that the prompt block is in the input of the model from here on."""
+        if (now := running(event.agent)) is not None:
+            now.is_asking_model = True
+
+    def model_call_ended(self, event: AfterModelCallEvent) -> None:
+        """Note that the call of the model is over."""
+        if (now := running(event.agent)) is not None:
+            now.is_asking_model = False
 
     async def message_added(self, event: MessageAddedEvent[Any]) -> None:
         """Begin to save a message of an invocation, once, under its tracking id.
@@ -107,6 +141,7 @@ class AgentEvents:
             agent=ref(context.agent),
             session=session,
             has_guardrail=has_guardrail(getattr(context.agent, "model", None)),
+            words=text_of(context.messages, LONGEST_WORDS),
         )
 
     async def _begin(self, now: RunningAgent, context: AgentStreamContext) -> None:
@@ -115,7 +150,7 @@ class AgentEvents:
         if not context.agent.messages:
             now.earlier = await now.session.load_history()
         if now.is_outermost:
-            await now.session.turn_begins(_goal(context.messages), seconds=self._task_seconds)
+            await now.session.turn_begins(_goal(now.words), seconds=self._task_seconds)
 
 
 def _turn(message: Message, agent: str, **more: Any) -> NewTurn | None:
@@ -147,6 +182,5 @@ async def _end(now: RunningAgent) -> None:
         await now.wait_until_saved()
 
 
-def _goal(messages: Sequence[Message]) -> str:
-    texts = [block["text"] for message in messages for block in message["content"] if "text" in block]
-    return " ".join(" ".join(texts).split())[:LONGEST_GOAL] or "answer the user"
+def _goal(words: str) -> str:
+    return " ".join(words.split())[:LONGEST_GOAL] or "answer the user"

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 from uuid import uuid4, uuid5
 
-from agent_plugins.memory.agent_memory import PromptSection
 from agent_plugins.memory.agent_sessions import AgentSession, AgentSessions
 from agent_plugins.memory.arguments import named
-from agent_plugins.memory.prompt_block import render_prompt_block
+from agent_plugins.memory.prompt_block import PromptSection, render_prompt_block
 from agent_plugins.memory.running import current
 from agent_plugins.strands.running import running
 from mcp_memory_server import InvalidRequestError, MemoryServerError, MemoryTool, Scope, Status, error_reply

@@ -8,6 +8,7 @@ from strands.memory.types import MemoryStore as StrandsMemoryStore
 from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.arguments import named_user
 from agent_plugins.memory.shared_memory import Source, shared_memory
+from agent_plugins.strands.running import is_in_prompt_already
 from mcp_memory_server import Recollection, Scope, Statement
 
 MAX_TOKENS = 800
@@ -18,6 +19,9 @@ class MemoryStore(StrandsMemoryStore):
     """Recalls and learns facts about one user.
 
     Agent(memory_manager=MemoryManager(stores=[MemoryStore("ana")], add_tool_config=True))
+
+    In an agent that has a `MemoryPlugin` for the same user too, only the plugin adds to the prompt: the store answers
+    the tools of the memory manager, and nothing while a call of the model is prepared.
 
     An unavailable memory raises: the memory manager then goes on without it. ``user`` is the old name of ``user_id``.
     """
@@ -47,6 +51,8 @@ class MemoryStore(StrandsMemoryStore):
         Raises:
             UnavailableError: The memory did not answer, which does not mean that nothing is known.
         """
+        if is_in_prompt_already(self._scope.user_id):
+            return []
         most = (options or {}).get("max_search_results") or self.max_search_results or MOST_RESULTS
         found = await self._memory.ask(
             lambda memory: memory.recall.search(self._scope, query, max_tokens=MAX_TOKENS),

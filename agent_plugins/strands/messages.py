@@ -1,7 +1,7 @@
 """Conversion of a Strands message to a turn: its text, calls of tools, and their answers."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from strands.types.content import ContentBlock, Message
@@ -47,6 +47,18 @@ def turn_from(
 def result_text(result: Mapping[str, Any]) -> str:
     """Return the answer of a tool as text."""
     return "\n".join(text for block in result.get("content", ()) if (text := _answer(block)))
+
+
+def text_of(messages: Sequence[Message], longest: int) -> str:
+    """Return the end of what the messages say, answers of tools included."""
+    said: list[str] = []
+    for message in reversed(messages):
+        if longest <= 0:
+            break
+        text = "\n".join(filter(None, map(_text, message["content"])))[-longest:]
+        longest -= len(text) + 1
+        said.append(text)
+    return "\n".join(reversed(said))
 
 
 def _answered_call(block: ContentBlock) -> str | None:

@@ -120,6 +120,7 @@ class OrchestrationEvents:
             return
         turn = _task(task) if is_new else None
         if turn is not None:
+            now.words = turn.content
             guarded = any(has_guardrail(agent.model) for agent in agents_of(orchestrator))
             now.turns.add(lambda: turn, now.id, until=now if guarded else None)
         if is_new:

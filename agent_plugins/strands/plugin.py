@@ -54,6 +54,7 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         task_seconds: float | None = None,
         guard_rules: GuardRules | None = None,
         offer_tools: bool = True,
+        preferences_in_system_prompt: bool = False,
         **old_names: str | None,
     ) -> None:
         """Make a plugin.
@@ -68,6 +69,8 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             task_seconds: The time budget of a turn; after it the prompt asks the model to finish.
             guard_rules: When repeated calls and hand-offs count as a loop.
             offer_tools: Whether the model gets the five memory tools.
+            preferences_in_system_prompt: Whether preferences and what else always matters is added to the system
+                prompt, which a provider can cache, and only the rest to the message.
             old_names: ``user`` and ``session``, the former names of the first two.
         """
         super().__init__()
@@ -78,7 +81,9 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
         self._resolver = SessionResolver(Identity(*named(user_id, session_id, old_names)), self._sessions)
         self._agents = AttachedAgents()
-        self._events = AgentEvents(self._resolver, self._agents, task_seconds)
+        self._events = AgentEvents(
+            self._resolver, self._agents, task_seconds, preferences_in_system_prompt=preferences_in_system_prompt
+        )
         self._orchestrations = OrchestrationEvents(self._resolver, self.attach, task_seconds)
         self._calls = GuardedCalls(self.registry, tool_seconds, self._resolver.of)
         self._memory_tools: list[AgentTool] = (

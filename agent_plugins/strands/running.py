@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from strands.types.content import Message
 
-from agent_plugins.memory.agent_memory import PromptSection
 from agent_plugins.memory.agent_sessions import AgentSession
+from agent_plugins.memory.prompt_block import PromptSection
 from agent_plugins.memory.running import Running, current
 from agent_plugins.strands.held_turns import HeldTurns
 from mcp_memory_server import NewTurn
@@ -21,6 +21,8 @@ class RunningHere(Running):
     """An invocation of an agent or a team that the plugin is attached to, and the turns that it saves."""
 
     session: AgentSession | None
+    words: str = ""
+    """The text of its input. What a team is asked, its agents are asked too: see `outermost`."""
     id: str = field(default_factory=lambda: uuid4().hex)
     own_turns: HeldTurns = field(init=False)
 
@@ -55,6 +57,8 @@ class RunningAgent(RunningHere):
     agent: "ReferenceType[Any]"  # weak: a context that refers to this invocation may outlive the agent
     has_guardrail: bool = False
     earlier: PromptSection | None = None
+    is_asking_model: bool = False
+    """Whether a call of the model is being prepared or made, with the prompt block in its input."""
     first_message: Message | None = None
     words_before: object = None
     """The content of the first message before a guardrail may have redacted it."""
@@ -78,3 +82,11 @@ def running(agent: object) -> RunningAgent | None:
     """Return the invocation of this agent that is current here, None outside of any."""
     now = current()
     return now if isinstance(now, RunningAgent) and now.agent() is agent else None
+
+
+def is_in_prompt_already(user_id: str) -> bool:
+    """Return whether a call of the model is being prepared here with a prompt block about this user."""
+    now = current()
+    return (
+        isinstance(now, RunningAgent) and now.is_asking_model and now.scope is not None and now.scope.user_id == user_id
+    )

@@ -85,8 +85,7 @@ class TurnContext:
             section = handoff.section(scope.session_id, now, self._count, min(HANDOFF_TOKENS, room // 2))
             room -= self._count(section) if section else 0
         matches = [line_of(memory, now) for memory in await self._about(scope, snapshot, words, now)]
-        # What always matters is elsewhere in the prompt if it is not shown here.
-        new = [line for line in not_said(matches, said) if line not in shown and (with_always or line not in always)]
+        new = [line for line in not_said(matches, said) if line not in shown]
         chosen, _ = fitting(dict.fromkeys(new), self._count, room)
         return replace(found, matches=chosen, handoff=section)
 

@@ -16,6 +16,8 @@ from mcp_memory_server.schema.vector_entries import entry_body
 
 LONGEST_WAIT_SECONDS = 1.0
 """A question waits so long for its fine vector: while the model is being loaded, answers do without it."""
+LONGEST_WAIT_OF_WORDS_SECONDS = 0.1
+"""What a user says to an agent waits so long: a hundred agents may ask at once, and each does so with every turn."""
 LONGEST_WAIT_OF_A_WRITE_SECONDS = 0.25
 """A write waits so long for its vector: an import may have filled the queue of the model."""
 
@@ -107,14 +109,16 @@ class Embeddings:
             logger.warning("the model %s cannot be used", self._fine.model, exc_info=True)
             return nothing
 
-    async def of_questions(self, questions: Sequence[str], *, with_fine: bool = True) -> list[Vectors]:
+    async def of_questions(
+        self, questions: Sequence[str], *, with_fine: bool = True, longest_wait: float = LONGEST_WAIT_SECONDS
+    ) -> list[Vectors]:
         """Return the vectors of questions, as far as the models answer in time.
 
         ``with_fine`` is left out where there are only turns to find, which have no fine vectors.
         """
         coarse, fine = await asyncio.gather(
             _asked(self._embedder, questions, None),
-            _asked(self._fine if with_fine else None, questions, LONGEST_WAIT_SECONDS),
+            _asked(self._fine if with_fine else None, questions, longest_wait),
         )
         return [Vectors(*both) for both in zip(coarse, fine, strict=True)]
 
@@ -128,7 +132,9 @@ class Embeddings:
         For each turn of a conversation: that takes a hundredth of the time, and finds a little less.
         """
         at_once = None if self._known_words is None else self._known_words.vector(words)
-        (found,) = await self.of_questions([words], with_fine=at_once is None)
+        (found,) = await self.of_questions(
+            [words], with_fine=at_once is None, longest_wait=LONGEST_WAIT_OF_WORDS_SECONDS
+        )
         return found if at_once is None else replace(found, fine=at_once)
 
     async def close(self) -> None:

@@ -61,7 +61,6 @@ def test_everything_an_agent_can_act_on_is_listed_the_most_urgent_first() -> Non
         '- the user wants: "order a book"',
         '- to be confirmed: "edition" = "hardcover"',
         '- confirmed: "title" = "Dune"',
-        "- phase: start, turn 1",
         '- cart: {"items": 2, "total": "31.90 EUR"}',
         '- promotions: "free shipping"',
         '- user: language "pt", locale "pt-PT", tier "vip"',

@@ -243,7 +243,7 @@ def test_the_old_names_of_user_and_session_still_work(shared: SharedMemory) -> N
     plugin = MemoryPlugin(user="ana", session="a", memory=shared)
     with_old_state = {"mcp_memory": {"user": "ben", "session": "b"}}
 
-    assert str(agent_with(plugin, lambda seen: seen.text)("Hi")).count('status="complete"') == 1
+    assert str(agent_with(plugin, lambda seen: seen.text)("Hi")).strip() == "Hi"  # with no user, it would say so
     assert plugin.coordinator(with_old_state) is plugin.coordinator(of("ben"))
     with pytest.raises(InvalidRequestError, match="old name"):
         MemoryPlugin("ana", user="ben", memory=shared)

@@ -42,7 +42,8 @@ def test_what_is_learned_in_mid_conversation_is_in_the_prompt_of_the_next_model_
     assert str(answer).startswith("Ana lives in Lisbon.")
 
 
-def test_the_prompt_block_is_in_no_history_and_does_not_accumulate(plugin: MemoryPlugin) -> None:
+def test_the_prompt_block_is_in_no_history_and_does_not_accumulate(plugin: MemoryPlugin, ask: Ask[Any]) -> None:
+    ask(lambda memory: memory.preferences.set(ANA, "tone", "brief"))
     agent = agent_with(plugin, "One.", "Two.", "Three.")
 
     for words in ("first", "second", "third"):

@@ -156,9 +156,10 @@ def test_a_broken_tool_is_broken_for_every_agent_of_the_swarm(shared: SharedMemo
 def test_an_agent_that_has_the_plugin_itself_gets_it_once(shared: SharedMemory) -> None:
     plugin = MemoryPlugin("ana", "s1", memory=shared)
     alone = agent_with(plugin, "Hello.", name="alone")
+    plugin.coordinator().change_now(fill_slot("title", "Dune"))
     Swarm([alone], plugins=[plugin])("Hi")
 
-    assert repr(model_of(alone).seen[0].messages).count("<memory") == 1
+    assert repr(model_of(alone).seen[0].messages).count("<state") == 1
 
 
 def test_a_turn_is_counted_once_for_all_agents_together(shared: SharedMemory) -> None:
