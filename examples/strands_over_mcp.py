@@ -46,8 +46,8 @@ def found(seen: Seen) -> str:
 
 @contextmanager
 def served(environment: dict[str, str]) -> Iterator[str]:
-    """Start the server, as `mcp-memory-server serve --http` does, and yield its address."""
-    command = [sys.executable, "-m", "mcp_memory_server", "serve", "--http", "--port", "0"]
+    """Start the server, as `mcp-memory-server serve --http --no-auth` does, and yield its address."""
+    command = [sys.executable, "-m", "mcp_memory_server", "serve", "--http", "--no-auth", "--port", "0"]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:

@@ -20,6 +20,11 @@ EMBEDDING_FORMS = (
     "bedrock://amazon.titan-embed-text-v2:0?region=eu-west-1"
 )
 
+AUTH_FORMS = (
+    "tokens: (those of `mcp-memory-server token`), or an issuer, "
+    "https://login.example/?audience=https://memory.example/mcp, or several of them separated by spaces"
+)
+
 VECTOR_INDEX_FORMS = "the name of an index, 3 to 255 of A-Z a-z 0-9 _ . - only, or none"
 
 FILE_NAME = "memory.db"
@@ -127,6 +132,22 @@ class NamedIndex:
 
 
 @dataclass(frozen=True)
+class TokensInFile:
+    """Tokens of this server's own; without a path, in the folder of its other files."""
+
+    path: Path | None = None
+
+
+@dataclass(frozen=True)
+class Issuer:
+    """An OAuth issuer whose tokens for one audience are accepted. Without a JWKS address, its metadata has it."""
+
+    address: str
+    audience: str
+    jwks: str | None = None
+
+
+@dataclass(frozen=True)
 class Nowhere:
     """Not used: the setting is none."""
 
@@ -225,6 +246,46 @@ def parse_vector_index(text: str) -> NamedIndex | Nowhere:
     return NamedIndex(text)
 
 
+def parse_auth(text: str) -> list[TokensInFile | Issuer]:
+    """Parse who verifies tokens over HTTP; an empty text means nobody was named.
+
+    Raises:
+        ValueError: One of them has none of the known forms, or is not safe. The message shows them.
+    """
+    return [_token_source(part) for part in text.split()]
+
+
+def parse_hosts(text: str) -> list[str]:
+    """Parse the names of the server: host, or host:port where that is not the default one.
+
+    Raises:
+        ValueError: One of them is not a name.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if not re.fullmatch(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?", name):
+            raise ValueError(f"the names are written memory.example or memory.example:8443, got {name[:40]!r}")
+    return names
+
+
+def _token_source(text: str) -> TokensInFile | Issuer:
+    url = urlsplit(text)
+    if url.scheme == "tokens":
+        return TokensInFile(_path(url))
+    if url.scheme not in ("http", "https") or not url.hostname or "|" in text or "@" in url.netloc:
+        raise _unknown(AUTH_FORMS, text)
+    options = _options(url, frozenset({"audience", "jwks"}), "issuer")
+    if not options.get("audience"):
+        raise ValueError(f"an issuer needs the audience of its tokens; must be {AUTH_FORMS}")
+    # As it is written, because tokens name the issuer exactly so.
+    issuer = Issuer(text.partition("?")[0], options["audience"], options.get("jwks"))
+    for address in (issuer.address, issuer.jwks or "https:"):
+        parts = urlsplit(address)
+        if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+            raise ValueError("an issuer and its keys have an https:// address")
+    return issuer
+
+
 def _bedrock(text: str) -> BedrockModel:
     # A model id holds a colon, which an address would take for a port.
     model_id, _, query = text.removeprefix("bedrock://").partition("?")
@@ -297,7 +358,7 @@ def _dax(url: SplitResult) -> DaxTable:
 def _options(url: SplitResult, known: frozenset[str], what: str) -> dict[str, str]:
     options = dict(parse_qsl(url.query, strict_parsing=bool(url.query)))
     if unknown := options.keys() - known:
-        *others, last = sorted(known, key=["region", "endpoint", "item_ttl", "fresh"].index)
+        *others, last = sorted(known, key=["region", "endpoint", "item_ttl", "fresh", "audience", "jwks"].index)
         raise ValueError(
             f"{sorted(unknown)[0]!r} is not an option of a {url.scheme}:// {what}; {', '.join(others)} and {last} are"
         )

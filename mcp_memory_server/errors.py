@@ -3,6 +3,7 @@
 MemoryServerError
 ├── InvalidRequestError       the caller sent something that can never work
 │   └── TooLargeError         … because it is too big
+├── NotPermittedError         the token does not permit it
 ├── NotFoundError             it names a memory that does not exist
 ├── ConflictError             another write came first; nothing was written
 ├── ForgottenError            the user asked to forget this; it was not learned again
@@ -28,6 +29,10 @@ class InvalidRequestError(MemoryServerError):
 
 class TooLargeError(InvalidRequestError):
     """Something is over its limit. Nothing was written."""
+
+
+class NotPermittedError(MemoryServerError):
+    """The request has no token, or one that does not permit this. Nothing was read or written."""
 
 
 class NotFoundError(MemoryServerError):

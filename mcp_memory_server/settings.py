@@ -10,8 +10,10 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from mcp_memory_server.addresses import (
+    parse_auth,
     parse_dead_letters,
     parse_embeddings,
+    parse_hosts,
     parse_outbox,
     parse_sessions,
     parse_summarizer,
@@ -83,6 +85,12 @@ class Settings(BaseSettings):
         default="", description="What models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens"
     )
     user: str = Field(default_factory=_account_name, description="Whose memory a local client reads and writes")
+    auth: Annotated[str, _form(parse_auth)] = Field(
+        default="", repr=False, description="Who verifies tokens over HTTP: tokens:, or issuers with their audience"
+    )
+    hosts: Annotated[str, _form(parse_hosts)] = Field(
+        default="", description="The names of the HTTP server beside those of this machine, separated by commas"
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING", description="How much is written to standard error"
     )

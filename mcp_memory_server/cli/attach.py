@@ -3,24 +3,32 @@
 import argparse
 import asyncio
 import difflib
+import json
 import os
 import shutil
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcp_memory_server.cli.attaching.clients import Client, Launch, Machine, client_named, known_clients
 from mcp_memory_server.cli.attaching.configuration import Configuration, snippet
 from mcp_memory_server.cli.printing import print_json, print_table, say
+from mcp_memory_server.cli.program import MODULE, PROGRAM
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.errors import ConflictError, InvalidRequestError, NotFoundError
+from mcp_memory_server.server.access.gate import PATH
+from mcp_memory_server.server.access.host_names import is_loopback
+from mcp_memory_server.server.access.machine_token import read_machine_token
 from mcp_memory_server.settings import Settings
+from mcp_memory_server.wiring import local_folder
 
-PROGRAM = "mcp-memory-server"
 DISTRIBUTION = "mcp-agent-memory"
-MODULE = "mcp_memory_server"
 SECONDS_TO_START = 30
+LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).encode()
 
 _AWS_VARIABLES = ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
 
@@ -31,8 +39,8 @@ async def attach(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.client is None:
         return _list(clients, parsed)
     client = client_named(parsed.client, clients)
-    launch = _launch(parsed, settings)
-    entry = launch.entry(client.extra)
+    launch = None if parsed.http else _launch(parsed, settings)
+    entry = launch.entry(client.extra) if launch else await _http_entry(client, parsed, settings)
     if parsed.print:
         print(snippet(client, parsed.name, entry), end="")
         return 0
@@ -43,10 +51,11 @@ async def attach(parsed: argparse.Namespace, settings: Settings) -> int:
         return 0
     if present is not None and not _is_this_server(present):
         raise ConflictError(
-            f"{parsed.name!r} in {str(configuration.file)!r} is another server ({present.get('command')!r}); "
+            f"{parsed.name!r} in {str(configuration.file)!r} is another server ({_shown(present)!r}); "
             "choose another name with --name"
         )
-    await _check_that_it_starts(launch)
+    if launch is not None:
+        await _check_that_it_starts(launch)
     change = f"{parsed.name!r} {'replaced' if present else 'added'}"
     text = configuration.with_server(parsed.name, entry)
     return _write(parsed, configuration, text, f"{client.title}: {change}", client.next_step)
@@ -61,7 +70,7 @@ async def detach(parsed: argparse.Namespace, _settings: Settings) -> int:
         raise NotFoundError(f"there is no server {parsed.name!r} in {str(configuration.file)!r}")
     if not _is_this_server(present):
         raise ConflictError(
-            f"{parsed.name!r} in {str(configuration.file)!r} is another server ({present.get('command')!r}); "
+            f"{parsed.name!r} in {str(configuration.file)!r} is another server ({_shown(present)!r}); "
             "name the one to remove with --name"
         )
     text, next_step = configuration.without_server(parsed.name), f"Restart {client.title} to stop the server."
@@ -137,7 +146,56 @@ def _uvx(environment: Path) -> str | None:
     return shutil.which("uvx") if is_cached else None
 
 
+async def _http_entry(client: Client, parsed: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """Return how the client writes a server that runs already: its address, and the token of this machine.
+
+    Raises:
+        InvalidRequestError: The client cannot do that, or no such server answers.
+    """
+    if client.http is None:
+        raise InvalidRequestError(f"{client.title} starts its own server; attach it without --http")
+    address = urlsplit(parsed.http)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise InvalidRequestError(
+            f"--http takes the address of a server, http://127.0.0.1:8765/mcp, got {parsed.http!r}"
+        )
+    token = parsed.token
+    if token is None and is_loopback(address.hostname):  # never sent to another machine
+        token = read_machine_token(local_folder(settings))
+    await asyncio.to_thread(_check_that_it_answers, parsed.http, token)
+    return client.http.entry(parsed.http, token)
+
+
+def _check_that_it_answers(address: str, token: str | None) -> None:
+    """Send one request as a client would.
+
+    Raises:
+        InvalidRequestError: Nothing answers there, or not with this token.
+    """
+    authorized = {"Authorization": f"Bearer {token}"} if token else {}
+    accepted = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    request = urllib.request.Request(address, LIST, {**accepted, **authorized})  # noqa: S310 - http or https
+    try:
+        urllib.request.urlopen(request, timeout=SECONDS_TO_START).close()  # noqa: S310
+    except urllib.error.HTTPError as error:
+        error.close()
+        needs = "it needs a token, see --token" if token is None else "it does not accept the token"
+        reason = needs if error.code in (401, 403) else f"it answers {error.code}"
+        raise InvalidRequestError(f"nothing was changed: {address} does not let a client in: {reason}") from None
+    except OSError as error:
+        raise InvalidRequestError(
+            f"nothing was changed: no server answers at {address} ({error}); start `{PROGRAM} serve --http`"
+        ) from None
+
+
+def _shown(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("command") or entry.get("url") or entry.get("serverUrl"))
+
+
 def _is_this_server(entry: Mapping[str, Any]) -> bool:
+    address = urlsplit(str(entry.get("url") or entry.get("serverUrl") or ""))
+    if "command" not in entry and is_loopback(address.hostname or "") and address.path == PATH:
+        return True
     started = [str(entry.get("command", "")), *map(str, entry.get("args") or [])]
     return any(Path(part).stem in (PROGRAM, DISTRIBUTION, MODULE) for part in started)
 

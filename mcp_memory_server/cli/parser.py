@@ -36,6 +36,9 @@ settings, from the environment:
   MCP_MEMORY_SPENDING      what models may cost in a day: dollars=10,user-dollars=0.10 (default), tokens=…, or none
   MCP_MEMORY_PRICES        what models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens
   MCP_MEMORY_USER          whose memory it is (default: your account's name)
+  MCP_MEMORY_AUTH          who verifies tokens over HTTP: tokens: (those of `mcp-memory-server token`), or an issuer,
+                           https://login.example/?audience=https://memory.example/mcp (default: a token of this machine)
+  MCP_MEMORY_HOSTS         the names of the HTTP server: memory.example,memory.example:8443 (default: this machine's)
   MCP_MEMORY_LOG_LEVEL     DEBUG, INFO, WARNING (default) or ERROR
 """
 
@@ -56,7 +59,9 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mcp-memory-server {__version__}")
-    parser.set_defaults(command=_lazily("serve", "serve"), http=False, tools="memory", hooks=False, metrics=False)
+    parser.set_defaults(
+        command=_lazily("serve", "serve"), http=False, tools="memory", hooks=False, metrics=False, no_auth=False
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     serve = _command(commands, "serve", "serve", "serve", "serve MCP clients over stdio, or over HTTP")
@@ -70,6 +75,11 @@ def build_parser() -> argparse.ArgumentParser:
     serve.add_argument("--http", action="store_true", help="serve streamable HTTP instead of stdio")
     serve.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=_port, default=DEFAULT_PORT, help="the port to listen on (default: %(default)s)")
+    serve.add_argument(
+        "--no-auth",
+        action="store_true",
+        help="with --http on this machine: need no token, so that every account and program here can use the memory",
+    )
     serve.add_argument("--metrics", action="store_true", help="with --http: show metrics to Prometheus at /metrics")
 
     _add_attach_commands(commands)
@@ -81,6 +91,8 @@ def build_parser() -> argparse.ArgumentParser:
     hook = _command(commands, "hook", "hook", "hook", "answer a hook of a coding agent; its plugin calls this")
     hook.add_argument("event", choices=["session-start", "session-end"])
     hook.add_argument("--wait", action="store_true", help="finish session-end before returning, not in the background")
+
+    _add_token_commands(commands)
 
     redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table rejected")
     redrive.add_argument("--list", action="store_true", help="only show them")
@@ -119,6 +131,10 @@ def _add_attach_commands(commands: Any) -> None:
         "client", nargs="?", help="claude-desktop, claude-code, cursor, vscode, codex, windsurf or zed (default: list)"
     )
     attach.add_argument("--print", action="store_true", help="only print what the client's file needs")
+    attach.add_argument(
+        "--http", metavar="URL", help="a server that runs already, http://127.0.0.1:8765/mcp, instead of starting one"
+    )
+    attach.add_argument("--token", help="with --http: the token (default: this machine's, if the server is here)")
     _json(attach)
 
     detach = _command(commands, "detach", "attach", "detach", "remove the memory from a client; what it knows stays")
@@ -126,6 +142,23 @@ def _add_attach_commands(commands: Any) -> None:
     for parser in (attach, detach):
         parser.add_argument("--name", default="memory", help="the name of the server there (default: %(default)s)")
         parser.add_argument("--dry-run", action="store_true", help="only show what would change in the client's file")
+
+
+def _add_token_commands(commands: Any) -> None:
+    token = commands.add_parser("token", help="create, list or revoke tokens for MCP_MEMORY_AUTH=tokens:")
+    actions = token.add_subparsers(title="actions", metavar="ACTION", required=True)
+    create = _command(actions, "create", "token", "create", "make a token for the user, and print it once")
+    create.add_argument("--name", default="", help="what it is for, to recognise it in the list")
+    create.add_argument(
+        "--permissions",
+        default="read,write,forget",
+        help="of read, write, forget, operate (see metrics) and act-for (name users) (default: %(default)s)",
+    )
+    create.add_argument("--days", type=int, help="for how many days it is valid (default: until it is revoked)")
+    _json(create)
+    _json(_command(actions, "list", "token", "list_", "list the tokens, without their secrets"))
+    revoke = _command(actions, "revoke", "token", "revoke", "refuse a token from now on")
+    revoke.add_argument("id", help="as `token list` shows it")
 
 
 def _add_memory_commands(commands: Any) -> None:

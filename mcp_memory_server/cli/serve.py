@@ -1,19 +1,22 @@
 """The command that serves MCP clients."""
 
 import argparse
-import json
 import os
 import signal
 import sys
 
+from mcp_memory_server.addresses import Issuer, parse_auth, parse_hosts
 from mcp_memory_server.cli import INTERRUPTED
 from mcp_memory_server.cli.printing import say
+from mcp_memory_server.cli.program import this_program
 from mcp_memory_server.errors import ConfigurationError
-from mcp_memory_server.server.app import build_server
-from mcp_memory_server.server.identity import always
+from mcp_memory_server.memory import Memory
+from mcp_memory_server.server.access.machine_token import FILE_NAME as MACHINE_TOKEN
+from mcp_memory_server.server.app import build_server, needs_of_tools
+from mcp_memory_server.server.identity import always, from_verified_token
 from mcp_memory_server.server.transports import PATH, http_app, listen, serve_http, serve_stdio
 from mcp_memory_server.settings import Settings
-from mcp_memory_server.wiring import open_memory
+from mcp_memory_server.wiring import local_folder, open_memory
 from mcp_memory_server.wiring.metrics import MetricsPage, metrics_of_this_process, open_metrics_page
 
 CONVERSATION = "conversation"
@@ -24,23 +27,40 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
     page = _metrics_page(parsed)
     metrics = metrics_of_this_process() if page is None else page.metrics
     async with open_memory(settings, metrics=metrics, finalize_sessions=True) as memory:
-        with_conversations = parsed.tools == CONVERSATION
-        server = build_server(
-            memory, always(settings.scope()), with_conversations=with_conversations, with_hooks=parsed.hooks
-        )
         if parsed.http:
-            app = http_app(server, parsed.host, metrics_page=page and page.render)
-            with listen(parsed.host, parsed.port) as listener:
-                _say_how_to_attach(parsed.host, listener.getsockname()[1], settings)
-                await serve_http(app, listener)
+            await _serve_http(parsed, settings, memory, page)
         else:
-            _warn_a_person(settings)
-            # The thread that waits for the next line cannot be interrupted. Acknowledged writes are durable.
-            signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
-            await serve_stdio(server)
-            if with_conversations or parsed.hooks:
-                await memory.conversations.end_all()  # the client has disconnected
+            await _serve_stdio(parsed, settings, memory)
     return 0
+
+
+async def _serve_http(parsed: argparse.Namespace, settings: Settings, memory: Memory, page: MetricsPage | None) -> None:
+    # Imported here: a client on stdio should not wait for them.
+    from mcp_memory_server.server.access.guarding import check_exposure, guard_for
+
+    tools = {"with_conversations": parsed.tools == CONVERSATION, "with_hooks": parsed.hooks}
+    access = {"auth": settings.auth, "hosts": parse_hosts(settings.hosts), "is_open": parsed.no_auth}
+    check_exposure(parsed.host, **access)
+    server = build_server(memory, from_verified_token, **tools)
+    with listen(parsed.host, parsed.port) as listener:
+        port: int = listener.getsockname()[1]
+        guard = guard_for(parsed.host, port, settings.scope(), local_folder(settings), **access)
+        app = http_app(server, guard, needs_of_tools(**tools), metrics_page=page and page.render)
+        _say_how_to_attach(parsed, port, settings)
+        await serve_http(app, listener)
+
+
+async def _serve_stdio(parsed: argparse.Namespace, settings: Settings, memory: Memory) -> None:
+    with_conversations = parsed.tools == CONVERSATION
+    server = build_server(
+        memory, always(settings.scope()), with_conversations=with_conversations, with_hooks=parsed.hooks
+    )
+    _warn_a_person(settings)
+    # The thread that waits for the next line cannot be interrupted. Acknowledged writes are durable.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    await serve_stdio(server)
+    if with_conversations or parsed.hooks:
+        await memory.conversations.end_all()  # the client has disconnected
 
 
 def _metrics_page(parsed: argparse.Namespace) -> MetricsPage | None:
@@ -49,15 +69,35 @@ def _metrics_page(parsed: argparse.Namespace) -> MetricsPage | None:
     return open_metrics_page() if parsed.metrics else None
 
 
-def _say_how_to_attach(host: str, port: int, settings: Settings) -> None:
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
-    config = json.dumps({"mcpServers": {"memory": {"command": "mcp-memory-server"}}})
-    say(
-        f"Serving the memory of {settings.user!r} at {address} (Ctrl-C stops it)\n"
-        f"  Claude Code      claude mcp add --transport http memory {address}\n"
-        f"  Claude Desktop   starts its own: put {config} into claude_desktop_config.json\n"
-        f"  any MCP client   streamable HTTP at {address}"
-    )
+def _say_how_to_attach(parsed: argparse.Namespace, port: int, settings: Settings) -> None:
+    host = f"[{parsed.host}]" if ":" in parsed.host else parsed.host
+    address = f"http://{host}:{port}{PATH}"
+    if settings.auth:
+        say(
+            f"Serving at {address} (Ctrl-C stops it)\n"
+            f"  every request needs a token ({_sources(settings)}), which also says whose memory it is"
+        )
+    elif parsed.no_auth:
+        say(
+            f"Serving the memory of {settings.user!r} at {address} (Ctrl-C stops it)\n"
+            f"  WITHOUT A TOKEN: every account and program of this machine can read and change it\n"
+            f"  Claude Code      claude mcp add --transport http memory {address}\n"
+            f"  any MCP client   streamable HTTP at {address}"
+        )
+    else:
+        token = local_folder(settings) / MACHINE_TOKEN
+        say(
+            f"Serving the memory of {settings.user!r} at {address} (Ctrl-C stops it)\n"
+            f"  Claude Code      {this_program()} attach claude-code --http {address}\n"
+            f"  others           the same with cursor, vscode, codex, windsurf or zed; Claude Desktop starts its own\n"
+            f"  any MCP client   streamable HTTP at {address}, with the header Authorization: Bearer TOKEN;\n"
+            f"                   the token is in {token}"
+        )
+
+
+def _sources(settings: Settings) -> str:
+    sources = [one.address if isinstance(one, Issuer) else "`token create`" for one in parse_auth(settings.auth)]
+    return f"from {' or '.join(sources)}"
 
 
 def _warn_a_person(settings: Settings) -> None:

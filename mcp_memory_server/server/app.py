@@ -1,6 +1,7 @@
 """The MCP server: five tools, three resources and a prompt over one memory."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import mcp_types as types
 from mcp.server import Server
@@ -8,13 +9,16 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from mcp_memory_server.errors import InvalidRequestError, MemoryServerError, NotFoundError
+from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.errors import InvalidRequestError, MemoryServerError, NotFoundError, NotPermittedError
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.server.access.needs import Needs
+from mcp_memory_server.server.access.principal import Permission
 from mcp_memory_server.server.call_ids import log_failure
-from mcp_memory_server.server.identity import Identify
+from mcp_memory_server.server.identity import Asked, Identify
 from mcp_memory_server.server.prompts import REVIEW, get_prompt
 from mcp_memory_server.server.resources import RESOURCES, TEMPLATES, read_resource
-from mcp_memory_server.server.tool import call_tool, definition_of
+from mcp_memory_server.server.tool import call_tool, definition_of, needs_of_tool
 from mcp_memory_server.tools import MEMORY_TOOLS, MemoryTool
 from mcp_memory_server.version import __version__
 
@@ -58,7 +62,7 @@ def build_server(
         if params.name not in tools:
             known = ", ".join(offered)
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; the tools are {known}")
-        return await call_tool(tools[params.name], memory, identify, params.arguments or {})
+        return await call_tool(tools[params.name], memory, identify, params.arguments or {}, meta_in(params))
 
     async def list_resources(
         _context: _Context, _params: types.PaginatedRequestParams | None
@@ -71,10 +75,12 @@ def build_server(
         return types.ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
     async def read(_context: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        scope = None
         try:
-            return await read_resource(memory, identify, str(params.uri))
+            scope = identify(Asked((Permission.READ,), meta_in(params)))
+            return await read_resource(memory, scope, str(params.uri))
         except MemoryServerError as error:
-            raise _protocol_error(identify, error) from error
+            raise _protocol_error(scope, error) from error
 
     async def list_prompts(_context: _Context, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=[REVIEW])
@@ -99,10 +105,22 @@ def build_server(
     )
 
 
-def _protocol_error(identify: Identify, error: MemoryServerError) -> MCPError:
-    if isinstance(error, NotFoundError | InvalidRequestError):
+def needs_of_tools(*, with_conversations: bool = False, with_hooks: bool = False) -> Needs:
+    """Return what a token must permit for each tool of a server that was built with these arguments."""
+    tools = _offered(with_conversations=with_conversations) | (_for_hooks() if with_hooks else {})
+    needs = {name: needs_of_tool(tool) for name, tool in tools.items()}
+    return lambda name: needs.get(name, ())
+
+
+def meta_in(params: types.RequestParams) -> Mapping[str, Any]:
+    """Return the ``_meta`` of a request, also of one without."""
+    return cast("Mapping[str, Any]", params.meta or {})
+
+
+def _protocol_error(scope: Scope | None, error: MemoryServerError) -> MCPError:
+    if isinstance(error, NotFoundError | InvalidRequestError | NotPermittedError):
         return MCPError(types.INVALID_PARAMS, str(error))
-    call_id = log_failure("reading a resource", identify(), error)
+    call_id = log_failure("reading a resource", scope, error)
     return MCPError(types.INTERNAL_ERROR, f"{error} (call {call_id})")
 
 

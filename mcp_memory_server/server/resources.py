@@ -6,10 +6,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
 from mcp_memory_server.domain.facts.fact import Fact, Standing
+from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.text import one_line
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.server.identity import Identify
 
 MARKDOWN = "text/markdown"
 CONTEXT_TOKENS = 2000
@@ -28,20 +28,20 @@ TEMPLATES = [
 _FACTS = "memory://facts/"
 
 
-async def read_resource(memory: Memory, identify: Identify, uri: str) -> ReadResourceResult:
+async def read_resource(memory: Memory, scope: Scope, uri: str) -> ReadResourceResult:
     """Return the resource as Markdown.
 
     Raises:
         MCPError: There is no such resource, or nothing is known under the topic.
     """
     if uri == "memory://context":
-        text = (await memory.context.load(identify(), max_tokens=CONTEXT_TOKENS)).text
+        text = (await memory.context.load(scope, max_tokens=CONTEXT_TOKENS)).text
     elif uri == "memory://preferences":
-        text = await _preferences(memory, identify)
+        text = await _preferences(memory, scope)
     elif uri == "memory://facts":
-        text = _facts("All facts", await memory.facts.all(identify()))
+        text = _facts("All facts", await memory.facts.all(scope))
     elif uri.startswith(_FACTS):
-        text = await _facts_below(memory, identify, unquote(uri.removeprefix(_FACTS)))
+        text = await _facts_below(memory, scope, unquote(uri.removeprefix(_FACTS)))
     else:
         have = ", ".join(str(resource.uri) for resource in RESOURCES)
         raise MCPError(
@@ -50,14 +50,14 @@ async def read_resource(memory: Memory, identify: Identify, uri: str) -> ReadRes
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)])
 
 
-async def _preferences(memory: Memory, identify: Identify) -> str:
-    preferences = await memory.preferences.all(identify())
+async def _preferences(memory: Memory, scope: Scope) -> str:
+    preferences = await memory.preferences.all(scope)
     lines = [f"- {one_line(entry.key)}: {one_line(entry.value)} ({entry.set_by.value})" for entry in preferences]
     return "\n".join(["# All preferences", "", *(lines or ["None yet."])])
 
 
-async def _facts_below(memory: Memory, identify: Identify, topic: str) -> str:
-    facts = await memory.facts.all(identify(), topic)
+async def _facts_below(memory: Memory, scope: Scope, topic: str) -> str:
+    facts = await memory.facts.all(scope, topic)
     if not facts:
         raise NotFoundError(f"nothing is known under the topic {topic!r}")
     return _facts(f"Facts below {one_line(topic)}", facts)

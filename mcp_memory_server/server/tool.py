@@ -10,13 +10,17 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.answers import reply_text
 from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.server.access.principal import Permission
 from mcp_memory_server.server.call_ids import log_bug, log_failure
-from mcp_memory_server.server.identity import Identify
+from mcp_memory_server.server.identity import Asked, Identify
 from mcp_memory_server.server.spans import describe_reply, memory_span
 from mcp_memory_server.tools import MemoryTool, Reply, error_reply
 
 DEADLINE_SECONDS = 25.0
 """The deadline of a whole call. The table has a shorter one of its own, which usually ends first."""
+
+READ_AND_WRITE = frozenset({"hook_prompt"})
+"""The tools that store something and answer with other memories."""
 
 
 def definition_of(tool: MemoryTool) -> Tool:
@@ -32,13 +36,22 @@ def definition_of(tool: MemoryTool) -> Tool:
     )
 
 
+def needs_of_tool(tool: MemoryTool) -> tuple[Permission, ...]:
+    """Return what a token must permit for this tool."""
+    if tool.read_only:
+        return (Permission.READ,)
+    if tool.name in READ_AND_WRITE:
+        return (Permission.READ, Permission.WRITE)
+    return (Permission.FORGET,) if tool.destructive else (Permission.WRITE,)
+
+
 async def call_tool(
-    tool: MemoryTool, memory: Memory, identify: Identify, arguments: Mapping[str, Any]
+    tool: MemoryTool, memory: Memory, identify: Identify, arguments: Mapping[str, Any], meta: Mapping[str, Any]
 ) -> CallToolResult:
     """Run the tool for the identified user. Every failure becomes a reply that a model can act on."""
     what, scope = f"tool {tool.name}", None
     try:
-        scope = identify()
+        scope = identify(Asked(needs_of_tool(tool), meta))
         with memory_span(tool.name) as span:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 reply = await tool.call(memory, scope, arguments)

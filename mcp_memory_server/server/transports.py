@@ -1,45 +1,36 @@
 """Transports: the standard streams of a process, and streamable HTTP."""
 
 import asyncio
-import ipaddress
 import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from mcp.server import Server
-from mcp.server.auth.provider import TokenVerifier
-from mcp.server.auth.settings import AuthSettings
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from mcp_memory_server.errors import ConfigurationError
+from mcp_memory_server.server.access.gate import MAX_BODY_BYTES, PATH, Gate, Guard, refused_operator
+from mcp_memory_server.server.access.host_names import THIS_MACHINE, is_loopback
+from mcp_memory_server.server.access.needs import Needs
 from mcp_memory_server.server.standard_streams import standard_streams
 
-PATH = "/mcp"
 METRICS_PATH = "/metrics"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-MAX_BODY_BYTES = 1024 * 1024
+HEALTH_PATH = "/health"
+OPEN_PATHS = frozenset({HEALTH_PATH, METRICS_PATH})
 MAX_REQUESTS_AT_ONCE = 1000
 GRACE_SECONDS = 10
 
 MetricsPage: TypeAlias = Callable[[], bytes]
-
-
-@dataclass(frozen=True)
-class Guard:
-    """Access over HTTP: a verifier for tokens, and the host names of the server."""
-
-    verifier: TokenVerifier
-    settings: AuthSettings
-    allowed_hosts: Sequence[str]
 
 
 async def serve_stdio(server: Server[Any]) -> None:
@@ -94,66 +85,51 @@ async def serve_http(app: Starlette, listener: socket.socket) -> None:
     await StoppableServer(config).serve(sockets=[listener])
 
 
-def http_app(
-    server: Server[Any], host: str, guard: Guard | None = None, *, metrics_page: MetricsPage | None = None
-) -> Starlette:
-    """Return the web application, with the metrics page if there is one.
+def http_app(server: Server[Any], guard: Guard, needs: Needs, *, metrics_page: MetricsPage | None = None) -> Starlette:
+    """Return the web application behind its gate, with the metrics page if there is one.
 
     It is stateless: with sessions, this SDK can send the result of one conversation to another.
-
-    Raises:
-        ConfigurationError: Without a guard, the host is not this machine alone.
     """
-    if guard is None and not is_loopback(host):
-        raise ConfigurationError(
-            f"without a token verifier the server listens on this machine only, not on {host!r}; use --host 127.0.0.1"
-        )
-    routes = [Route("/health", _health, methods=["GET"])]
+    routes = [Route(HEALTH_PATH, _health, methods=["GET"])]
     if metrics_page is not None:
-        routes.append(_metrics_route(metrics_page))
-    return server.streamable_http_app(
+        routes.append(_metrics_route(metrics_page, guard))
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
         max_request_body_size=MAX_BODY_BYTES,
-        transport_security=_security(guard),
-        host=host,
-        auth=guard.settings if guard else None,
-        token_verifier=guard.verifier if guard else None,
+        # The gate checks Host and Origin: the SDK compares them by their beginning.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=routes,
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach the address."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _security(guard: Guard | None) -> TransportSecuritySettings:
-    # Always explicit: for a host other than loopback the SDK would check neither Host nor Origin.
-    if guard is not None:
-        origins = [f"https://{host}" for host in guard.allowed_hosts]
-        return TransportSecuritySettings(allowed_hosts=list(guard.allowed_hosts), allowed_origins=origins)
-    names = ("127.0.0.1:*", "localhost:*", "[::1]:*")
-    return TransportSecuritySettings(allowed_hosts=list(names), allowed_origins=[f"http://{name}" for name in names])
+    app.add_middleware(Gate, guard=replace(guard, open_paths=OPEN_PATHS), needs=needs)
+    return app
 
 
 async def _health(_request: Request) -> Response:
     return PlainTextResponse("ok\n")
 
 
-def _metrics_route(page: MetricsPage) -> Route:
-    """Return the route of the metrics page, which needs no token and answers this machine only, even with a guard."""
-    this_machine = TransportSecurityMiddleware(_security(None))
+def _metrics_route(page: MetricsPage, guard: Guard) -> Route:
+    """Return the route of the metrics page: this machine needs no token for it, others one that may operate."""
 
     async def answer(request: Request) -> Response:
-        # A request through a proxy on this machine shows in its Host header or in X-Forwarded-For.
-        if request.client is None or not is_loopback(request.client.host):
-            return PlainTextResponse("the metrics are for this machine only\n", status_code=403)
-        refusal = await this_machine.validate_request(request)
+        refusal = await _refused_metrics(request, guard)
         return refusal or Response(await asyncio.to_thread(page), media_type=METRICS_TYPE)
 
     return Route(METRICS_PATH, answer, methods=["GET"])
+
+
+async def _refused_metrics(request: Request, guard: Guard) -> Response | None:
+    if "authorization" in request.headers and guard.verifier is not None:
+        return await refused_operator(request.headers, guard)
+    # A request through a proxy on this machine shows in its Host header or in X-Forwarded-For.
+    if request.client is None or not is_loopback(request.client.host):
+        return PlainTextResponse("the metrics are for this machine, or for a token that may operate\n", status_code=403)
+    host = request.headers.get("host", "")
+    name, port = (host, None) if host in THIS_MACHINE else (host.rpartition(":")[0], host.rpartition(":")[2])
+    if name not in THIS_MACHINE or not (port is None or (port.isascii() and port.isdigit())):
+        return PlainTextResponse("the metrics are not known under that Host\n", status_code=421)
+    if request.headers.get("origin") not in (None, f"http://{host}"):
+        return PlainTextResponse("that Origin may not see the metrics\n", status_code=403)
+    return None

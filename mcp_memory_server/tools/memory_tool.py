@@ -12,6 +12,7 @@ from mcp_memory_server.errors import (
     InvalidRequestError,
     MemoryServerError,
     NotFoundError,
+    NotPermittedError,
     UnavailableError,
 )
 from mcp_memory_server.memory import Memory
@@ -26,6 +27,7 @@ _ERRORS = {
     InvalidRequestError: "invalid_request",
     NotFoundError: "not_found",
     ForgottenError: "forgotten",
+    NotPermittedError: "not_permitted",
     ConflictError: "conflict",
     UnavailableError: "unavailable",
 }

@@ -32,6 +32,7 @@ from mcp_memory_server.wiring.searching import Searching, searching_over
 from mcp_memory_server.wiring.session_backends import (
     SessionBackends,
     is_embedded,
+    local_folder,
     open_backends,
     outbox_file,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "create_table",
     "delete_table",
     "describe_table",
+    "local_folder",
     "open_memory",
     "open_table",
     "running",

@@ -79,7 +79,7 @@ def outbox_file(settings: Settings) -> Path:
         case LocalFile(Path() as path):
             return path
         case _:
-            return _folder(settings) / OUTBOX_FILE
+            return local_folder(settings) / OUTBOX_FILE
 
 
 def open_backends(settings: Settings, now: Callable[[], datetime]) -> SessionBackends:
@@ -114,7 +114,8 @@ def _name(settings: Settings) -> str:
     return sha256(named.encode()).hexdigest()[:NAME_LENGTH]
 
 
-def _folder(settings: Settings) -> Path:
+def local_folder(settings: Settings) -> Path:
+    """Return the folder of this machine's own files: beside the table if it is one, else that of the user's data."""
     table = parse_table(settings.table)
     return table.path.parent if isinstance(table, SqliteTable) else data_folder()
 

@@ -34,7 +34,7 @@ AT_ONCE = 3.0
 def serving(chosen: Settings) -> Iterator[Served]:
     """Serve the tools of conversations over HTTP, until the test or the end stops it."""
     process = subprocess.Popen(
-        [*COMMAND, "serve", "--http", "--port", "0", "--tools", "conversation"],
+        [*COMMAND, "serve", "--http", "--no-auth", "--port", "0", "--tools", "conversation"],
         env=environment(**environment_of(chosen)),
         stderr=subprocess.PIPE,
         text=True,

@@ -138,13 +138,19 @@ def test_the_server_starts_and_says_how_to_attach(command: str, tmp_path: Path) 
         # What make would do, without making the environment anew in the middle of a test run.
         recipe = make("-n", "run")
         command = recipe.stdout.strip().splitlines()[-1].removeprefix(".venv/bin/")
+    environment = {**on_the_path(tmp_path), "HOME": str(tmp_path)}
     server = subprocess.Popen(
-        [*shlex.split(command), "--port", "0"], env=on_the_path(tmp_path), stderr=subprocess.PIPE, text=True
+        [*shlex.split(command), "--port", "0"], env=environment, stderr=subprocess.PIPE, text=True
     )
     try:
         assert server.stderr is not None
-        told = "".join(server.stderr.readline() for _ in range(4))
-        address = re.findall(r"claude mcp add --transport http memory (http://127\.0\.0\.1:\d+)/mcp", told)[0]
+        told = "".join(server.stderr.readline() for _ in range(3))
+        attach, address = re.findall(
+            r"Claude Code +(\S+ attach claude-code --http (http://127\.0\.0\.1:\d+)/mcp)", told
+        )[0]
+        attached = subprocess.run(shlex.split(attach), env=environment, check=False, timeout=60)
+        assert attached.returncode == 0
+        assert "Bearer" in (tmp_path / ".claude.json").read_text()
         with urllib.request.urlopen(f"{address}/health", timeout=10) as answer:
             assert answer.read() == b"ok\n"
     finally:

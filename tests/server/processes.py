@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,10 +40,19 @@ class Served:
 
 
 @contextmanager
-def over_http(table: Path, *, start: Sequence[str] = COMMAND) -> Iterator[Served]:
-    """Run the server on a free port. It is stopped at the end if it still runs."""
+def over_http(
+    table: Path,
+    *,
+    start: Sequence[str] = COMMAND,
+    arguments: Sequence[str] = ("--no-auth",),
+    variables: Mapping[str, str] = {},
+) -> Iterator[Served]:
+    """Run the server on a free port, without tokens unless the arguments say so. It is stopped at the end."""
     process = subprocess.Popen(
-        [*start, "serve", "--http", "--port", "0"], env=environment(table), stderr=subprocess.PIPE, text=True
+        [*start, "serve", "--http", "--port", "0", *arguments],
+        env={**environment(table), **variables},
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stderr is not None
     with process, process.stderr:

@@ -3,7 +3,7 @@
 import http.client
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text
 class Answer:
     status: int
     body: str
+    headers: Mapping[str, str]
 
     @property
     def json(self) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def send(port: int, body: bytes, *, path: str = "/mcp", method: str = "POST", **
         own = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body or None, {**HEADERS, **own})
         response = connection.getresponse()
-        return Answer(response.status, response.read().decode())
+        return Answer(response.status, response.read().decode(), dict(response.getheaders()))
     finally:
         connection.close()
 

@@ -36,7 +36,7 @@ def _all_log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 async def reply_of(memory: Memory, error: Exception) -> Reply:
-    result = await call_tool(failing_with(error), memory, always(ANA), {"text": SECRET})
+    result = await call_tool(failing_with(error), memory, always(ANA), {"text": SECRET}, {})
     assert result.is_error
     assert result.structured_content is not None
     return result.structured_content

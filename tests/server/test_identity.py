@@ -1,52 +1,79 @@
 """Who is asking: only settings and verified tokens can say it."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp import Client
-from mcp.server.auth.middleware.auth_context import auth_context_var
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 
 from mcp_memory_server import InvalidRequestError, Memory, Scope
+from mcp_memory_server.errors import NotPermittedError
+from mcp_memory_server.server.access.principal import (
+    OWN_MEMORY,
+    USER_KEY,
+    Permission,
+    Principal,
+    acting_as,
+    owner_id,
+)
 from mcp_memory_server.server.app import build_server
-from mcp_memory_server.server.identity import always, from_verified_token
+from mcp_memory_server.server.identity import Asked, always, from_verified_token
 from tests.server.asking import ANA, LISBON, ask, be_refused
 
 pytestmark = pytest.mark.anyio
 
-
-@contextmanager
-def token_of(subject: str | None) -> Iterator[None]:
-    token = AccessToken(token="t", client_id="some client", scopes=[], subject=subject)
-    reset = auth_context_var.set(AuthenticatedUser(token))
-    yield
-    auth_context_var.reset(reset)
+ISSUERS = st.sampled_from(["https://a.example", "https://a.example/", "https://a.example/" + "x" * 100])
+SUBJECTS = st.text(min_size=1, max_size=140).filter(str.strip)
 
 
 def test_settings_name_one_owner_for_every_request() -> None:
     identify = always(ANA)
 
-    assert (identify(), identify()) == (ANA, ANA)
+    assert (identify(Asked()), identify(Asked())) == (ANA, ANA)
 
 
 def test_a_verified_token_owns_the_memory_of_its_subject() -> None:
-    with token_of("bo"):
-        assert from_verified_token() == Scope("bo")
+    with acting_as(Principal("bo", OWN_MEMORY)):
+        assert from_verified_token(Asked()) == Scope("bo")
 
 
 def test_without_a_token_there_is_no_owner() -> None:
-    with pytest.raises(InvalidRequestError, match="no verified token"):
-        from_verified_token()
+    with pytest.raises(NotPermittedError, match="no verified token"):
+        from_verified_token(Asked())
 
 
-@pytest.mark.parametrize("subject", [None, "", "   ", "x" * 129])
-def test_a_token_that_names_nobody_owns_nothing(subject: str | None) -> None:
-    with token_of(subject), pytest.raises(InvalidRequestError):
-        from_verified_token()
+def test_what_the_token_does_not_permit_is_refused_behind_the_gate_too() -> None:
+    with acting_as(Principal("bo", frozenset({Permission.READ}))):
+        assert from_verified_token(Asked([Permission.READ])) == Scope("bo")
+        with pytest.raises(NotPermittedError, match="memory:write"):
+            from_verified_token(Asked([Permission.WRITE]))
+        with pytest.raises(NotPermittedError, match="memory:act-for"):
+            from_verified_token(Asked([Permission.READ], {USER_KEY: "ana"}))
+
+
+@pytest.mark.parametrize("subject", ["", "   ", "x" * 129])
+def test_a_token_that_names_nobody_owns_nothing(subject: str) -> None:
+    with acting_as(Principal(subject, OWN_MEMORY)), pytest.raises(InvalidRequestError):
+        from_verified_token(Asked())
+
+
+@pytest.mark.parametrize("named", [None, "", " ", 7, ["bo"]])
+def test_whoever_acts_for_others_must_name_a_user(named: object) -> None:
+    with acting_as(Principal("bot", frozenset({Permission.ACT_FOR}))), pytest.raises(InvalidRequestError):
+        from_verified_token(Asked((), {USER_KEY: named}))
+
+
+@given(issuers=st.tuples(ISSUERS, ISSUERS), subjects=st.tuples(SUBJECTS, SUBJECTS))
+def test_different_issuers_or_subjects_are_different_owners(
+    issuers: tuple[str, str], subjects: tuple[str, str]
+) -> None:
+    first, second = (owner_id(*one) for one in zip(issuers, subjects, strict=True))
+
+    assert (first == second) == (issuers[0] == issuers[1] and subjects[0] == subjects[1])
+    assert Scope(first).user_id == first
 
 
 async def test_a_tool_without_an_owner_refuses_and_stores_nothing(memory: Memory, memory_file: Path) -> None:

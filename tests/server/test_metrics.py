@@ -7,31 +7,27 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from mcp.server.auth.provider import AccessToken
-from mcp.server.auth.settings import AuthSettings
 from starlette.applications import Starlette
 
 from mcp_memory_server import Memory
 from mcp_memory_server.adapters.opentelemetry.prometheus_page import PrometheusPage
-from mcp_memory_server.server.app import build_server
+from mcp_memory_server.server.access.gate import Guard
+from mcp_memory_server.server.access.host_names import HostNames
+from mcp_memory_server.server.access.principal import Permission, Principal
+from mcp_memory_server.server.access.verifier import OneToken
+from mcp_memory_server.server.app import build_server, needs_of_tools
 from mcp_memory_server.server.identity import from_verified_token
-from mcp_memory_server.server.transports import Guard, http_app
+from mcp_memory_server.server.transports import http_app
 from tests.server.processes import ROOT, Served, environment, over_http
 from tests.server.raw_http import RawClient, send
 
 pytestmark = pytest.mark.anyio
 
 SECONDS = 30
+OPERATORS_TOKEN = "token-of-an-operator"
 PAGE = "http://127.0.0.1:8765/metrics"
 WITH_METRICS = "import sys; from mcp_memory_server.cli import main; sys.exit(main([*sys.argv[1:], '--metrics']))"
 WITHOUT_THE_PACKAGES = f"import sys; sys.modules['prometheus_client'] = None; {WITH_METRICS}"
-
-
-class NoTokens:
-    """Knows none."""
-
-    async def verify_token(self, token: str) -> AccessToken | None:  # noqa: ARG002
-        return None
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +44,15 @@ def page() -> PrometheusPage:
 
 @pytest.fixture
 def guarded(memory: Memory, page: PrometheusPage) -> Starlette:
-    settings = AuthSettings.model_validate(
-        {"issuer_url": "https://login.example", "resource_server_url": "https://memory.example/mcp"}
-    )
-    guard = Guard(NoTokens(), settings, allowed_hosts=["memory.example"])
-    return http_app(build_server(memory, from_verified_token), "0.0.0.0", guard, metrics_page=page.render)
+    operator = Principal("scraper", frozenset({Permission.OPERATE}))
+    guard = Guard(HostNames(["memory.example"], secure=True), OneToken(OPERATORS_TOKEN, operator))
+    return http_app(build_server(memory, from_verified_token), guard, needs_of_tools(), metrics_page=page.render)
 
 
-async def seen(app: Starlette, *, peer: str = "127.0.0.1", url: str = PAGE) -> int:
+async def seen(app: Starlette, *, peer: str = "127.0.0.1", url: str = PAGE, token: str | None = None) -> int:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app, client=(peer, 50_000))) as client:
-        return (await client.get(url)).status_code
+        return (await client.get(url, headers=headers)).status_code
 
 
 def get(served: Served, **headers: str) -> tuple[int, str]:
@@ -127,6 +122,13 @@ async def test_behind_a_guard_this_machine_sees_it_without_a_token(guarded: Star
 @pytest.mark.parametrize("peer", ["192.0.2.1", "10.0.0.7", "2001:db8::1"])
 async def test_behind_a_guard_no_other_machine_sees_it(guarded: Starlette, peer: str) -> None:
     assert await seen(guarded, peer=peer) == 403
+
+
+async def test_behind_a_guard_a_token_that_may_operate_sees_it_from_anywhere(guarded: Starlette) -> None:
+    public = "https://memory.example/metrics"
+
+    assert await seen(guarded, peer="192.0.2.1", url=public, token=OPERATORS_TOKEN) == 200
+    assert await seen(guarded, peer="192.0.2.1", url=public, token="invented") == 401
 
 
 async def test_behind_a_guard_its_public_name_does_not_lead_to_it(guarded: Starlette) -> None:

@@ -1,7 +1,7 @@
 """The MCP clients that can be attached: where each keeps its configuration, and how a server is written there."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,25 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class HttpEntry:
+    """How a client writes a server that runs already: the names of the address and of the headers."""
+
+    address: str = "url"
+    headers: str = "headers"
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def entry(self, address: str, token: str | None) -> dict[str, Any]:
+        """Return the entry of a client's configuration."""
+        headers = {self.headers: {"Authorization": f"Bearer {token}"}} if token else {}
+        return {**self.extra, self.address: address, **headers}
+
+
+@dataclass(frozen=True)
 class Client:
     """A client: its name on the command line, its title, the file with its servers, and the member that holds them.
 
-    ``extra`` is written into each entry. ``next_step`` is what a person has to do for the client to read the file.
+    ``extra`` is written into each entry that starts a server, ``http`` says how one is written that runs already.
+    ``next_step`` is what a person has to do for the client to read the file.
     """
 
     name: str
@@ -64,6 +79,7 @@ class Client:
     servers: str
     next_step: str
     extra: Mapping[str, Any]
+    http: HttpEntry | None = field(default_factory=HttpEntry)
 
     @property
     def is_toml(self) -> bool:
@@ -84,6 +100,7 @@ def known_clients(machine: Machine) -> dict[str, Client]:
             "mcpServers",
             "Quit and restart Claude Desktop.",
             {},
+            http=None,
         ),
         Client(
             "claude-code",
@@ -92,6 +109,7 @@ def known_clients(machine: Machine) -> dict[str, Client]:
             "mcpServers",
             "It is there in every folder: `claude mcp list` shows it. Sessions that are open need a restart.",
             {"type": "stdio"},
+            HttpEntry(extra={"type": "http"}),
         ),
         Client("cursor", "Cursor", home / ".cursor" / "mcp.json", "mcpServers", "Restart Cursor.", {}),
         Client(
@@ -101,8 +119,17 @@ def known_clients(machine: Machine) -> dict[str, Client]:
             "servers",
             "Run `MCP: List Servers` in the command palette and start it.",
             {"type": "stdio"},
+            HttpEntry(extra={"type": "http"}),
         ),
-        Client("codex", "Codex", codex, "mcp_servers", "Start a new session of Codex.", {}),
+        Client(
+            "codex",
+            "Codex",
+            codex,
+            "mcp_servers",
+            "Start a new session of Codex.",
+            {},
+            HttpEntry(headers="http_headers"),
+        ),
         Client(
             "windsurf",
             "Windsurf",
@@ -110,6 +137,7 @@ def known_clients(machine: Machine) -> dict[str, Client]:
             "mcpServers",
             "Press the refresh button in Cascade's list of MCP servers.",
             {},
+            HttpEntry(address="serverUrl"),
         ),
         Client(
             "zed",

@@ -121,7 +121,7 @@ async def _opened(folder: Path, persona: Persona, settings: Settings | None) -> 
     caller = _Caller(OWNER)
     async with (
         open_memory(_settings(folder, settings), now=clock) as memory,
-        Client(build_server(memory, lambda: caller.scope)) as client,
+        Client(build_server(memory, lambda _asked: caller.scope)) as client,
     ):
         yield _Opened(memory, client, clock, caller)
 

@@ -10,6 +10,7 @@ from mcp import Client
 
 from mcp_memory_server import Scope, Settings, Statement, open_memory
 from mcp_memory_server.server.app import build_server
+from mcp_memory_server.server.identity import always
 from tests.bench.figures import Figures, verdict
 from tests.bench.recall.fine_vectors import all_embedded
 
@@ -34,7 +35,7 @@ async def ask_smoke_list(data: Path) -> list[SmokeQuery]:
         async with open_memory(Settings(table=f"sqlite://{folder}/memory.db"), now=lambda: ASKED_AT) as memory:
             for fact in smoke["facts"]:
                 await memory.facts.learn(OWNER, Statement(fact))
-            async with Client(build_server(memory, lambda: OWNER)) as client:
+            async with Client(build_server(memory, always(OWNER))) as client:
                 await client.call_tool("recall", {"query": smoke["questions"][0]["query"]})
                 await all_embedded(memory, OWNER)
                 return [await _asked(client, row["query"], smoke["facts"][row["wanted"]]) for row in smoke["questions"]]

@@ -18,6 +18,7 @@ from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens, load
 from mcp_memory_server.domain.conversations.transcripts import transcript_from
 from mcp_memory_server.domain.recall.documents import Document
 from mcp_memory_server.server.app import build_server
+from mcp_memory_server.server.identity import always
 from tests.bench.recall.measures import Result, Said, judged, share_found
 from tests.bench.recall.stores import Question, Store
 
@@ -90,7 +91,7 @@ async def _told(store: Store, settings: Settings | None) -> AsyncIterator[Told]:
         chosen = settings or Settings(table=f"sqlite:///{Path(folder, 'memory.db')}")
         async with open_memory(chosen, now=clock) as memory:
             facts = await _bring_in(memory, store)
-            async with Client(build_server(memory, lambda: ASKER)) as client:
+            async with Client(build_server(memory, always(ASKER))) as client:
                 yield Told(client, clock, facts)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import pytest
@@ -10,7 +11,10 @@ import pytest
 from mcp_memory_server.cli.attaching.clients import Machine, known_clients
 from mcp_memory_server.cli.attaching.json_edits import decoded
 from tests.cli.commands import Run
+from tests.server.processes import Served, over_http
+from tests.server.raw_http import send
 
+LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).encode()
 JSON_CLIENTS = {
     "claude-desktop": (".config/Claude/claude_desktop_config.json", "mcpServers"),
     "claude-code": (".claude.json", "mcpServers"),
@@ -214,3 +218,43 @@ def test_each_system_has_its_own_folders(platform: str, variables: dict[str, str
     clients = known_clients(Machine(platform, Path("/home/ana"), variables))
 
     assert clients[client].file == Path("/home/ana") / PurePath(file)
+
+
+@pytest.fixture
+def http_server(home: Path) -> Iterator[Served]:
+    table = home / ".local/share/mcp-memory-server/memory.db"
+    with over_http(table, arguments=()) as served:
+        yield served
+
+
+def test_a_server_that_runs_is_attached_with_the_token_of_this_machine(
+    run: Run, home: Path, http_server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = home / ".local/share/mcp-memory-server/memory.db"
+    monkeypatch.setenv("MCP_MEMORY_TABLE", f"sqlite://{table}")
+
+    done = run("attach", "claude-code", "--http", http_server.url)
+    again = run("attach", "claude-code", "--http", http_server.url)
+    codex = run("attach", "codex", "--http", http_server.url, "--print")
+
+    entry = decoded((home / ".claude.json").read_text())["mcpServers"]["memory"]
+    listed = send(http_server.port, LIST, Authorization=entry["headers"]["Authorization"])
+    assert done.code == 0
+    assert "nothing was changed" in again.err
+    assert (entry["type"], entry["url"], listed.status) == ("http", http_server.url, 200)
+    assert send(http_server.port, LIST).status == 401
+    assert "Authorization" in tomllib.loads(codex.out)["mcp_servers"]["memory"]["http_headers"]
+    assert run("detach", "claude-code").code == 0
+    assert decoded((home / ".claude.json").read_text())["mcpServers"] == {}
+
+
+def test_a_server_that_does_not_let_the_client_in_is_not_attached(run: Run, home: Path, http_server: Served) -> None:
+    wrong = run("attach", "cursor", "--http", http_server.url, "--token", "invented")
+    none = run("attach", "cursor", "--http", "http://127.0.0.1:1/mcp")
+    desktop = run("attach", "claude-desktop", "--http", http_server.url)
+
+    assert (wrong.code, none.code, desktop.code) == (2, 2, 2)
+    assert "does not accept the token" in wrong.err
+    assert "no server answers" in none.err
+    assert "without --http" in desktop.err
+    assert not (home / ".cursor/mcp.json").exists()

@@ -1,0 +1,1 @@
+"""Who may call over HTTP, and for whom: tokens, their verification, and what each permits."""
