@@ -13,10 +13,13 @@ MemoryServerError
 │   ├── CacheUnavailableError … the session cache did not answer in time
 │   ├── ModelUnavailableError … a model did not answer in time; it may have cost money
 │   │   └── ModelBusyError    … because it refused the request; that cost nothing
-│   └── TableFullError        … the disk or table is full
+│   ├── TableFullError        … the disk or table is full
+│   └── BusyError             … this user has used up their share for now
 ├── TableDamagedError         the stored data is damaged, or of another program
 └── ConfigurationError        a setting is wrong; the message names it
 """
+
+import math
 
 
 class MemoryServerError(Exception):
@@ -73,6 +76,15 @@ class ModelBusyError(ModelUnavailableError):
 
 class TableFullError(UnavailableError):
     """No space is left. The data stored before is intact."""
+
+
+class BusyError(UnavailableError):
+    """The user is over a limit. Nothing was done; ``retry_after`` says in how many seconds it will be."""
+
+    def __init__(self, limit: str, retry_after: float) -> None:
+        """Say which limit it is."""
+        self.retry_after = max(math.ceil(retry_after), 1)
+        super().__init__(f"busy: {limit}; try again in {self.retry_after} s")
 
 
 class TableDamagedError(MemoryServerError):

@@ -91,6 +91,12 @@ class Settings(BaseSettings):
     hosts: Annotated[str, _form(parse_hosts)] = Field(
         default="", description="The names of the HTTP server beside those of this machine, separated by commas"
     )
+    calls_per_second: float = Field(
+        default=25, gt=0, le=100_000, description="How many calls each user of an HTTP server with tokens may make"
+    )
+    records_per_day: int = Field(
+        default=20_000, ge=1, le=10**9, description="How much each user of an HTTP server with tokens may save"
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING", description="How much is written to standard error"
     )

@@ -37,6 +37,7 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
 async def _serve_http(parsed: argparse.Namespace, settings: Settings, memory: Memory, page: MetricsPage | None) -> None:
     # Imported here: a client on stdio should not wait for them.
     from mcp_memory_server.server.access.guarding import check_exposure, guard_for
+    from mcp_memory_server.server.limits.fair_use import FairUse
 
     tools = {"with_conversations": parsed.tools == CONVERSATION, "with_hooks": parsed.hooks}
     access = {"auth": settings.auth, "hosts": parse_hosts(settings.hosts), "is_open": parsed.no_auth}
@@ -44,7 +45,8 @@ async def _serve_http(parsed: argparse.Namespace, settings: Settings, memory: Me
     server = build_server(memory, from_verified_token, **tools)
     with listen(parsed.host, parsed.port) as listener:
         port: int = listener.getsockname()[1]
-        guard = guard_for(parsed.host, port, settings.scope(), local_folder(settings), **access)
+        fair_use = FairUse(calls_per_second=settings.calls_per_second, records_per_day=settings.records_per_day)
+        guard = guard_for(parsed.host, port, settings.scope(), local_folder(settings), **access, fair_use=fair_use)
         app = http_app(server, guard, needs_of_tools(**tools), metrics_page=page and page.render)
         _say_how_to_attach(parsed, port, settings)
         await serve_http(app, listener)

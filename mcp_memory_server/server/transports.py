@@ -27,7 +27,6 @@ METRICS_PATH = "/metrics"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 HEALTH_PATH = "/health"
 OPEN_PATHS = frozenset({HEALTH_PATH, METRICS_PATH})
-MAX_REQUESTS_AT_ONCE = 1000
 GRACE_SECONDS = 10
 
 MetricsPage: TypeAlias = Callable[[], bytes]
@@ -62,6 +61,8 @@ async def serve_http(app: Starlette, listener: socket.socket) -> None:
     # Imported here: a client on stdio should not wait for a web server to load.
     import uvicorn
 
+    from mcp_memory_server.server.limits.connections import ConnectionLimits, limited_protocol
+
     class StoppableServer(uvicorn.Server):
         @contextmanager
         def capture_signals(self) -> Generator[None]:
@@ -78,9 +79,10 @@ async def serve_http(app: Starlette, listener: socket.socket) -> None:
 
     config = uvicorn.Config(
         app,
+        http=limited_protocol(ConnectionLimits()),
         log_level="warning",
+        access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        limit_concurrency=MAX_REQUESTS_AT_ONCE,
     )
     await StoppableServer(config).serve(sockets=[listener])
 

@@ -2,12 +2,13 @@
 
 It answers by RFC 6750 and the authorization chapter of MCP: 401 without a valid token, with the address of the
 metadata about this resource where an issuer gives tokens; 403 with the scope that is missing; 503 for a token that
-cannot be verified now.
+cannot be verified now; 429 for a user who is over a limit.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,11 +16,12 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_memory_server.errors import MemoryServerError
+from mcp_memory_server.errors import BusyError, MemoryServerError
 from mcp_memory_server.server.access.host_names import HostNames
 from mcp_memory_server.server.access.needs import Needs, decoded, meta_of, needs_of
 from mcp_memory_server.server.access.principal import OWN_MEMORY, Permission, Principal, acting_as
 from mcp_memory_server.server.access.verifier import Verifier
+from mcp_memory_server.server.limits.fair_use import FairUse
 
 PATH = "/mcp"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -27,6 +29,8 @@ MAX_BODY_BYTES = 1024 * 1024
 BODY_SECONDS = 20.0
 """How long a client may take to send a body."""
 RETRY_SECONDS = 5
+BUSY = -32050
+"""The JSON-RPC code of a request over a limit; JSON-RPC leaves it to servers."""
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +64,8 @@ class Guard:
     resource: Resource | None = None
     open_paths: frozenset[str] = field(default=frozenset())
     """Paths with rules of their own."""
+    fair_use: FairUse | None = None
+    """The limits of each user, where there are many."""
 
 
 class Gate:
@@ -108,11 +114,21 @@ class Gate:
             await body(scope, receive, send)
             return
         message = decoded(body)
-        if missing := principal.missing(needs_of(message, self._needs), meta_of(message)):
+        needed, meta = needs_of(message, self._needs), meta_of(message)
+        if missing := principal.missing(needed, meta):
             await _forbidden(missing, self._guard)(scope, receive, send)
             return
-        with acting_as(principal):
-            await self._app(scope, _replayed(body, receive), send)
+        written = len(body) if Permission.WRITE in needed else 0
+        try:
+            async with self._fair_use(principal.counted_as(meta), written):
+                with acting_as(principal):
+                    await self._app(scope, _replayed(body, receive), send)
+        except BusyError as error:
+            await _busy(error, message)(scope, receive, send)
+
+    def _fair_use(self, user: str, written: int) -> AbstractAsyncContextManager[None]:
+        limits = self._guard.fair_use
+        return nullcontext() if limits is None else limits.call(user, written_bytes=written)
 
 
 async def refused_operator(headers: Headers, guard: Guard) -> Response | None:
@@ -149,6 +165,16 @@ def _forbidden(missing: Sequence[Permission], guard: Guard) -> Response:
     needed = " ".join(missing)
     described = {"error": "insufficient_scope", "error_description": f"needs {needed}", "scope": needed}
     return _challenge(403, described, described, guard)
+
+
+def _busy(error: BusyError, message: Mapping[str, Any]) -> Response:
+    data = {"error": "busy", "retry_after_seconds": error.retry_after}
+    answer = {"code": BUSY, "message": str(error), "data": data}
+    return JSONResponse(
+        {"jsonrpc": "2.0", "id": message.get("id"), "error": answer},
+        status_code=429,
+        headers={"Retry-After": str(error.retry_after)},
+    )
 
 
 def _challenge(status: int, described: Mapping[str, str], body: Mapping[str, str], guard: Guard) -> Response:

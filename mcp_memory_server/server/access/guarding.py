@@ -12,15 +12,25 @@ from mcp_memory_server.server.access.host_names import HostNames, is_loopback, o
 from mcp_memory_server.server.access.machine_token import machine_token
 from mcp_memory_server.server.access.principal import OWN_MEMORY, Permission, Principal
 from mcp_memory_server.server.access.verifier import AnyVerifier, OneToken, Verifier
+from mcp_memory_server.server.limits.fair_use import FairUse
 
 
 def guard_for(
-    host: str, port: int, user: Scope, folder: Path, *, auth: str, hosts: Sequence[str], is_open: bool
+    host: str,
+    port: int,
+    user: Scope,
+    folder: Path,
+    *,
+    auth: str,
+    hosts: Sequence[str],
+    is_open: bool,
+    fair_use: FairUse | None = None,
 ) -> Guard:
     """Return who may reach the server, and how.
 
     ``auth`` and ``hosts`` are settings; ``folder`` has the files of tokens. On loopback a token of this machine is
-    needed if ``auth`` is empty, and none if the operator asked for that with ``is_open``.
+    needed if ``auth`` is empty, and none if the operator asked for that with ``is_open``. ``fair_use`` limits the users
+    of a server that has many; a server for one person has no limits for them.
 
     Raises:
         ConfigurationError: As `check_exposure` says, or a file of tokens cannot be used.
@@ -32,7 +42,7 @@ def guard_for(
         return Guard(names, None, everybody=person)
     if not auth:
         return Guard(names, OneToken(machine_token(folder), person))
-    return Guard(names, *_verified(auth, folder, hosts or [f"{host}:{port}"]))
+    return Guard(names, *_verified(auth, folder, hosts or [f"{host}:{port}"]), fair_use=fair_use)
 
 
 def check_exposure(host: str, *, auth: str, hosts: Sequence[str], is_open: bool) -> None:

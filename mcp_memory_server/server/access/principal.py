@@ -67,6 +67,11 @@ class Principal:
             raise InvalidRequestError(f"this token acts for others: name the user in _meta, as {USER_KEY!r}")
         return Scope(owner_id(self.issuer, named))
 
+    def counted_as(self, meta: Mapping[str, Any]) -> str:
+        """Return the user for whom limits count the request: the one it is about, if it names one."""
+        named = meta.get(USER_KEY) if Permission.ACT_FOR in self.permissions else None
+        return owner_id(self.issuer, named if isinstance(named, str) else self.subject)
+
 
 def owner_id(issuer: str | None, subject: str) -> str:
     """Return the id under which the memory of a subject is kept."""

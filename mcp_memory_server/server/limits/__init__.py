@@ -1,0 +1,1 @@
+"""What one client can take from the others: connections, calls, and records."""
