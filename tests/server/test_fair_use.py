@@ -155,5 +155,5 @@ async def test_a_client_of_the_sdk_sees_the_reason(served: tuple[Served, TokenFi
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
         Client(streamable_http_client(server.url, http_client=http)) as client,
     ):
-        with pytest.raises(MCPError, match="busy: more than 0.001 calls per second"):
+        with pytest.raises(MCPError, match=r"busy: more than 0\.001 calls per second"):
             await client.list_tools()
