@@ -32,7 +32,7 @@ async def quiet(client: httpx2.AsyncClient, url: str, token: str, calls: int) ->
     """Save and recall in turn, as an agent does; return the milliseconds of each call."""
     times: list[float] = []
     for number in range(calls):
-        tool = calling("recall", query="lamp") if number % 2 else calling("remember_fact", fact=f"Lamp {number} is red.")
+        tool = calling("recall", query="lamp") if number % 2 else calling("remember_fact", fact=f"Lamp {number}.")
         began = time.perf_counter()
         answer = await client.post(url, json=tool, headers={"Authorization": f"Bearer {token}"})
         times.append((time.perf_counter() - began) * 1000)
