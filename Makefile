@@ -50,10 +50,11 @@ format: $(READY) ## Let ruff tidy up
 docs-api: $(READY) ## Write docs/api.md anew from signatures and docstrings
 	$(PYTHON) -m tests.project.api_reference
 
-docs: $(READY) ## Check the documents: commands, links, tables, decision records, the picture of the layers
+docs: $(READY) ## Build the documentation site into site/, checking its links, then check commands, tables and records
+	$(PYTHON) -m mkdocs build --quiet --site-dir site
 	$(PYTEST) tests/project/test_architecture.py tests/project/test_decisions.py tests/project/test_operations.py \
-		tests/project/test_readme.py tests/project/test_plugin_pages.py tests/project/test_recall_page.py \
-		tests/project/test_public_names.py tests/project/test_api_reference.py
+		tests/project/test_documents.py tests/project/test_plugin_pages.py tests/project/test_recall_page.py \
+		tests/project/test_public_names.py tests/project/test_api_reference.py tests/project/test_site.py
 
 wheel: $(READY) ## Build the wheel and the source archive into dist/
 	rm -rf dist
@@ -98,7 +99,7 @@ lock: $(UV) ## Rewrite the lock files (make lock UPGRADE=--upgrade takes newer r
 	$(UV) pip compile pyproject.toml --group build --constraint requirements.lock $(LOCKED) --output-file requirements-run.lock
 
 clean: ## Remove everything that make created
-	rm -rf .venv .venv-lowest .engines dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lowest .engines dist site .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = {"agent_plugins", "docs", "examples", "mcp_memory_server", "tests"}
+FOLDERS = {"agent_plugins", "docs", "examples", "integrations", "mcp_memory_server", "tests"}
 FILES = {"mcp.json", "pyproject.toml"}
 
 HEAVY = {"anthropic", "boto3", "botocore", "mcp", "redis", "strands", "uvicorn"}
