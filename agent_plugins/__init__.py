@@ -16,26 +16,32 @@ from agent_plugins.guards.agent_locks import AgentLocks, LockNotFreeError
 from agent_plugins.guards.findings import Finding, GuardRules, LoopKind
 from agent_plugins.guards.guards import Guards
 from agent_plugins.state.changes import (
+    ask_for_missing_slot,
     ask_user,
     begin_task,
     clear_slot,
     confirm_slot,
     end_task,
     enter_phase,
+    escalate,
     fail_step,
     fill_slot,
     finish_step,
     hand_over,
+    need_slot,
     need_slots,
     plan_step,
+    return_to_agents,
     skip_step,
     start_step,
     take_turn,
+    time_out_steps,
     understand,
     user_answered,
 )
-from agent_plugins.state.conversation_state import Phase
+from agent_plugins.state.handoff_packet import HandoffPacket
 from agent_plugins.state.operations import Saved
+from agent_plugins.state.phases import NEXT_PHASES, Phase
 from agent_plugins.state.session_state import Change, SessionState
 from agent_plugins.state.state_coordinator import StateCoordinator
 from agent_plugins.state.token_budget import split_budget
@@ -44,6 +50,7 @@ if TYPE_CHECKING:
     from agent_plugins.breakers.redis_circuits import RedisCircuits
 
 __all__ = [
+    "NEXT_PHASES",
     "AgentLocks",
     "BreakerRules",
     "Change",
@@ -53,6 +60,7 @@ __all__ = [
     "Finding",
     "GuardRules",
     "Guards",
+    "HandoffPacket",
     "Invocation",
     "LockNotFreeError",
     "LoopKind",
@@ -66,6 +74,7 @@ __all__ = [
     "StatusFile",
     "Tool",
     "ToolRegistry",
+    "ask_for_missing_slot",
     "ask_user",
     "begin_task",
     "clear_slot",
@@ -73,17 +82,21 @@ __all__ = [
     "counts_as_failure",
     "end_task",
     "enter_phase",
+    "escalate",
     "every_error",
     "fail_step",
     "fill_slot",
     "finish_step",
     "hand_over",
+    "need_slot",
     "need_slots",
     "plan_step",
+    "return_to_agents",
     "skip_step",
     "split_budget",
     "start_step",
     "take_turn",
+    "time_out_steps",
     "understand",
     "user_answered",
 ]

@@ -123,7 +123,7 @@ class GuardedTools(AgentTools):
     ) -> Any:
         call, started = uuid4().hex, time.monotonic()
         if now is not None:
-            await now.session.tool_begins(call, tool.name, inputs, now.agent)
+            await now.session.tool_begins(call, tool.name, inputs, now.agent, limit=begun.timeout)
         answer = await self._answer(tool, inputs, begun)
         if now is not None:
             seconds, status = time.monotonic() - started, _status(begun)

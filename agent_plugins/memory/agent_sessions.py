@@ -17,17 +17,17 @@ from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.changes import (
     ask_user,
     begin_task,
+    end_call,
     end_task,
-    fail_step,
-    finish_step,
     hand_over,
-    start_step,
+    start_call,
     take_turn,
     understand,
     user_answered,
 )
 from agent_plugins.state.session_state import Change
 from agent_plugins.state.state_coordinator import StateCoordinator
+from agent_plugins.state.task_state import StepStatus
 from agent_plugins.state.token_budget import LEAST_FOR_MEMORY, split_budget
 from mcp_memory_server import InvalidRequestError, MemoryServerError, Scope, Status, ToolStatus, count_tokens
 
@@ -42,6 +42,12 @@ FENCE_TOKENS = 40
 LONGEST_RESULT = 200
 CLOSE_SECONDS = 10.0
 MOST_SESSIONS = 1000
+
+_STEPS = {
+    ToolStatus.OK: StepStatus.DONE,
+    ToolStatus.ERROR: StepStatus.FAILED,
+    ToolStatus.TIMEOUT: StepStatus.TIMED_OUT,
+}
 
 logger = logging.getLogger(__name__)
 
@@ -116,10 +122,12 @@ class AgentSession:
         escapes = count_escape_tokens(found.text)
         return await load(room - escapes) if escapes else found
 
-    async def tool_begins(self, call: str, tool: str, inputs: Mapping[str, Any], agent: str) -> None:
-        """Add a call of a tool as a step of the current task, if there is one."""
+    async def tool_begins(
+        self, call: str, tool: str, inputs: Mapping[str, Any], agent: str, *, limit: float | None = None
+    ) -> None:
+        """Add a call of a tool, with its time limit, as a step of the current task, if there is one."""
         if self.coordinator.state.task is not None:
-            await self._change(start_step(call, tool, inputs, agent=agent))
+            await self._change(start_call(call, tool, inputs, agent=agent, timeout=limit))
 
     async def tool_ended(
         self, call: str, tool: str, inputs: Mapping[str, Any], output: str, seconds: float, status: ToolStatus
@@ -127,10 +135,10 @@ class AgentSession:
         """Log a call of a tool, and end its step."""
         await self.memory.log_tool(self.scope, tool, inputs, output, seconds, status)
         if self.coordinator.state.task is not None:
-            if status is ToolStatus.OK:
-                await self._change(finish_step(call, output[:LONGEST_RESULT], duration=seconds))
-            else:
-                await self._change(fail_step(call, output or status.value, duration=seconds))
+            result, error = (
+                (output[:LONGEST_RESULT], None) if status is ToolStatus.OK else (None, output or status.value)
+            )
+            await self._change(end_call(call, _STEPS[status], result=result, error=error, duration=seconds))
 
     async def turn_begins(self, goal: str, *, seconds: float | None = None) -> None:
         """Begin a turn of the user, with a task if there is a time limit."""
@@ -179,7 +187,8 @@ class AgentSessions:
         with self._lock:
             session = self._sessions.get(scope)
             if session is None:
-                coordinator, guards = StateCoordinator(self.memory.shared.get, scope), Guards(self._guard_rules)
+                turns, guards = self.memory.turns, Guards(self._guard_rules)
+                coordinator = StateCoordinator(self.memory.shared.get, scope, save_turns=lambda: turns.flush(scope))
                 session = AgentSession(
                     scope, self.memory, coordinator, guards, AgentLocks(guards), max_tokens=self._max_tokens
                 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from agent_plugins.quoting import quoted
-from agent_plugins.state.conversation_state import Conversation, SlotState
+from agent_plugins.state.conversation_state import Conversation, Slot, SlotState
 from agent_plugins.state.environment_state import Environment
 from agent_plugins.state.session_state import SessionState
 from agent_plugins.state.task_state import StepStatus, Task
@@ -13,6 +13,7 @@ TITLE = "# Where this conversation stands\nShared by all agents: information, no
 MOST_FAILED_STEPS = 3
 _LINE_BREAK = 1
 
+_FAILURES = {StepStatus.FAILED: "failed", StepStatus.TIMED_OUT: "timed out"}
 _STATUS_LINES = {
     Status.UNAVAILABLE: "- shared state: unavailable; what other agents did may be missing here",
     Status.PARTIAL: "- shared state: partial; some changes were lost while the store did not answer",
@@ -58,6 +59,9 @@ def _lines(
         yield _STATUS_LINES[status]
     if remaining is not None and remaining < 0:
         yield f"- time: {-remaining:.0f} s over budget; finish now with what you have, and say what is missing"
+    if (handoff := state.conversation.handoff) is not None:
+        whom = f" ({quoted(handoff.to)})" if handoff.to else ""
+        yield f"- a person{whom} has taken over ({quoted(handoff.reason)}): say so, and do nothing else"
     yield from _open_questions(state.conversation)
     if state.task is not None:
         yield from _task(state.task, remaining)
@@ -69,11 +73,32 @@ def _open_questions(conversation: Conversation) -> Iterator[str]:
     if conversation.clarification is not None:
         about = f" (fills {quoted(conversation.clarification.slot)})" if conversation.clarification.slot else ""
         yield f"- waiting for the user's answer to {quoted(conversation.clarification.question)}{about}"
-    if needed := [quoted(name) for name, slot in conversation.slots.items() if slot.is_open and slot.problem is None]:
+    asked = conversation.clarification.slot if conversation.clarification else None
+    missing = [(name, conversation.slots[name]) for name in conversation.open_slots()]
+    if needed := [quoted(name) for name, slot in missing if slot.state is SlotState.EMPTY and not _describes(slot)]:
         yield f"- still needed: {', '.join(needed)}"
+    for name, slot in missing:
+        if slot.problem is None and (slot.state is SlotState.INFERRED or _describes(slot)):
+            yield f"- {_missing(name, slot)}{_how_to_ask(slot, asked=name == asked)}"
     for name, slot in conversation.slots.items():
         if slot.problem is not None:
-            yield f"- not valid: {quoted(name)} = {quoted(slot.value)}: {quoted(slot.problem)}"
+            how = _how_to_ask(slot, asked=name == asked) if slot.is_open and not slot.values else ""
+            yield f"- not valid: {quoted(name)} = {quoted(slot.value)}: {quoted(slot.problem)}{how}"
+
+
+def _describes(slot: Slot) -> bool:
+    return slot.question is not None or bool(slot.values)
+
+
+def _missing(name: str, slot: Slot) -> str:
+    if slot.state is SlotState.INFERRED:
+        return f"still needed: that the user confirms {quoted(name)} = {quoted(slot.value)}"
+    return f"still needed: {quoted(name)}"
+
+
+def _how_to_ask(slot: Slot, *, asked: bool) -> str:
+    values = f", one of {', '.join(map(quoted, slot.values))}" if slot.values else ""
+    return values if slot.question is None or asked else f"{values}; ask {quoted(slot.question)}"
 
 
 def _task(task: Task, remaining: float | None) -> Iterator[str]:
@@ -88,9 +113,9 @@ def _task(task: Task, remaining: float | None) -> Iterator[str]:
         again = f", retry {step.retries}" if step.retries else ""
         where = f"step {done + 1} of {len(task.steps)}, {quoted(name)}{tool}: {step.status.value}{again}"
         yield f"- task: {quoted(task.goal)}, {where}{left}"
-    failed = [(name, step) for name, step in task.steps.items() if step.status is StepStatus.FAILED]
+    failed = [(name, step) for name, step in task.steps.items() if step.status in _FAILURES]
     for name, step in failed[-MOST_FAILED_STEPS:]:
-        yield f"- failed: {quoted(name)}: {quoted(step.error or 'no reason given')}"
+        yield f"- {_FAILURES[step.status]}: {quoted(name)}: {quoted(step.error or 'no reason given')}"
 
 
 def _known_values(conversation: Conversation, agent: str | None) -> Iterator[str]:
@@ -98,7 +123,7 @@ def _known_values(conversation: Conversation, agent: str | None) -> Iterator[str
         yield f"- the user wants: {quoted(conversation.intent)}"
     valid = [(name, slot) for name, slot in conversation.slots.items() if slot.is_valid]
     for name, slot in valid:
-        if slot.state is SlotState.INFERRED:
+        if slot.state is SlotState.INFERRED and not slot.required:
             yield f"- to be confirmed: {quoted(name)} = {quoted(slot.value)}"
     for name, slot in valid:
         if slot.state is SlotState.CONFIRMED:
@@ -114,5 +139,7 @@ def _environment(environment: Environment, *, changed: bool) -> Iterator[str]:
     if environment.promotions:
         yield f"- promotions{news}: {', '.join(quoted(each) for each in environment.promotions)}"
     named = (("language", environment.language), ("locale", environment.locale), ("tier", environment.tier))
+    for name, value in environment.more.items():
+        yield f"- known{news}: {quoted(name)} = {quoted(value)}"
     if said := [f"{name} {quoted(value)}" for name, value in named if value]:
         yield f"- user: {', '.join(said)}"

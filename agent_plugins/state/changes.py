@@ -4,26 +4,37 @@ Changes that are passed together are one write: all of them happen, or none.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from agent_plugins.state.conversation_state import Clarification, Conversation, Phase, Slot, SlotState
+from agent_plugins.state.conversation_state import Clarification, Conversation, Handoff, Slot, SlotState
+from agent_plugins.state.phases import Phase, phase_of_intent
 from agent_plugins.state.plain_records import plain_value
 from agent_plugins.state.session_state import Change, SessionState
 from agent_plugins.state.task_state import Step, StepStatus, Task
-from mcp_memory_server import NotFoundError
+from mcp_memory_server import InvalidRequestError, NotFoundError
+
+MOST_VALUES = 50
 
 
 def enter_phase(phase: Phase) -> Change:
-    """Enter a phase of the conversation; the change fails if `NEXT_PHASES` does not allow it."""
+    """Enter a phase of the conversation on purpose; the change fails if `NEXT_PHASES` does not allow it.
+
+    Phases also move by themselves: see `Phase`.
+    """
     return _conversation(lambda conversation: conversation.entering(phase))
 
 
 def understand(intent: str | None) -> Change:
-    """Set what the user wants."""
-    return _conversation(lambda conversation: replace(conversation, intent=intent))
+    """Set what the user wants. The intent ``farewell`` or ``goodbye`` ends the conversation."""
+
+    def understood(conversation: Conversation) -> Conversation:
+        known = replace(conversation, intent=intent)
+        return replace(known, phase=phase_of_intent(known))
+
+    return _conversation(understood)
 
 
 def hand_over(agent: str | None) -> Change:
@@ -47,12 +58,34 @@ def need_slots(*names: str) -> Change:
     return _conversation(need)
 
 
+def need_slot(name: str, *, question: str | None = None, values: Sequence[Any] = ()) -> Change:
+    """Require a slot, with the question that asks for it, and the values that it may have if there are only some.
+
+    A value that the slot has already stays, and is checked.
+    """
+    if isinstance(values, str):
+        raise InvalidRequestError(f"values must be a list such as ['S', 'M'], got the text {values!r}")
+    if len(values) > MOST_VALUES:
+        raise InvalidRequestError(f"a slot may have one of {MOST_VALUES} values at most, got {len(values)}; pass none")
+    allowed = tuple(plain_value(value) for value in values)
+
+    def need(conversation: Conversation) -> Conversation:
+        old = conversation.slots.get(name, Slot())
+        slot = replace(old, required=True, question=question or old.question, values=allowed or old.values)
+        if slot.state is not SlotState.EMPTY:
+            slot = slot.holding(slot.value, slot.state, slot.filled_by, None if allowed else slot.problem)
+        return conversation.with_slot(name, slot)
+
+    return _conversation(need)
+
+
 def fill_slot(
     name: str, value: Any, *, confirmed: bool = False, agent: str | None = None, problem: str | None = None
 ) -> Change:
     """Put a value into a slot; ``problem`` says why it is not valid. A pending question about the slot is answered.
 
-    An inferred value never replaces a valid confirmed one.
+    An inferred value never replaces a valid confirmed one, and a required slot is missing until the user has said or
+    confirmed its value: ``confirmed=True``, or `confirm_slot`.
     """
     state = SlotState.CONFIRMED if confirmed else SlotState.INFERRED
     return _conversation(lambda conversation: conversation.filling(name, value, state, agent, problem))
@@ -75,8 +108,9 @@ def clear_slot(name: str) -> Change:
 
     def clear(conversation: Conversation) -> Conversation:
         slots = {other: slot for other, slot in conversation.slots.items() if other != name}
-        if name in conversation.slots and conversation.slots[name].required:
-            slots[name] = Slot(required=True)
+        old = conversation.slots.get(name)
+        if old is not None and old.required:
+            slots[name] = Slot(required=True, question=old.question, values=old.values)
         return replace(conversation, slots=slots)
 
     return _conversation(clear)
@@ -87,9 +121,42 @@ def ask_user(question: str, *, slot: str | None = None, agent: str | None = None
     return _conversation(lambda conversation: replace(conversation, clarification=Clarification(question, slot, agent)))
 
 
+def ask_for_missing_slot(*, agent: str | None = None) -> Change:
+    """Set the question for the first missing slot that has one, unless a question waits already."""
+
+    def ask(conversation: Conversation) -> Conversation:
+        question = conversation.next_question()
+        if question is None or question is conversation.clarification:
+            return conversation
+        return replace(conversation, clarification=replace(question, asked_by=agent))
+
+    return _conversation(ask)
+
+
 def user_answered() -> Change:
     """Remove the question that waited for the user's answer."""
     return _conversation(lambda conversation: replace(conversation, clarification=None))
+
+
+def escalate(reason: str, *, to: str | None = None, agent: str | None = None, now: float | None = None) -> Change:
+    """Give the conversation to a person, or to a named queue of people.
+
+    It stays in the phase `Phase.HANDOFF` until `return_to_agents`. `StateCoordinator.escalate` also returns the packet.
+    """
+    handoff = Handoff(reason, to, agent, time.time() if now is None else now)
+    return _conversation(lambda conversation: replace(conversation.entering(Phase.HANDOFF), handoff=handoff))
+
+
+def return_to_agents(agent: str | None = None) -> Change:
+    """Take a conversation back from a person, and set which agent is in charge."""
+
+    def take_back(conversation: Conversation) -> Conversation:
+        if conversation.phase is not Phase.HANDOFF:
+            raise InvalidRequestError(f"no person has this conversation: its phase is {conversation.phase.value}")
+        phase = Phase.SLOT_FILLING if conversation.open_slots() else Phase.INTENT_DETECTION
+        return replace(conversation.entering(phase), active_agent=agent)
+
+    return _conversation(take_back)
 
 
 def begin_task(
@@ -112,13 +179,68 @@ def plan_step(name: str, tool: str | None = None, parameters: Any = None, *, age
 
 
 def start_step(
-    name: str, tool: str | None = None, parameters: Any = None, *, agent: str | None = None, now: float | None = None
+    name: str,
+    tool: str | None = None,
+    parameters: Any = None,
+    *,
+    agent: str | None = None,
+    timeout: float | None = None,
+    now: float | None = None,
 ) -> Change:
-    """Begin a step. Beginning it again counts as a retry."""
+    """Begin a step, which times out after ``timeout`` seconds. Beginning it again counts as a retry."""
     moment = time.time() if now is None else now
-    given: Mapping[str, Any] = {"tool": tool, "parameters": plain_value(parameters), "agent": agent}
+    given: Mapping[str, Any] = {
+        "tool": tool,
+        "parameters": plain_value(parameters),
+        "agent": agent,
+        "timeout": timeout,
+    }
     said = {key: value for key, value in given.items() if value is not None}
     return _task(lambda task: task.with_step(name, replace(task.steps.get(name, Step()), **said).starting(moment)))
+
+
+def start_call(
+    call: str,
+    tool: str,
+    parameters: Any = None,
+    *,
+    agent: str | None = None,
+    timeout: float | None = None,
+    now: float | None = None,
+) -> Change:
+    """Begin a step for a call of a tool. It is named after the tool; ``end_call`` finds it by the id of the call."""
+    moment = time.time() if now is None else now
+    step = Step(tool, plain_value(parameters), agent=agent, timeout=timeout, call=call).starting(moment)
+    return _task(lambda task: task.with_step(task.free_name(tool), step))
+
+
+def end_call(
+    call: str,
+    status: StepStatus,
+    *,
+    result: Any = None,
+    error: str | None = None,
+    duration: float | None = None,
+    now: float | None = None,
+) -> Change:
+    """End the step of a call."""
+    moment = time.time() if now is None else now
+
+    def ended(task: Task) -> Task:
+        name = task.step_of(call)
+        return task.with_step(name, task.step(name).ending(status, moment, duration, result, error))
+
+    return _task(ended)
+
+
+def time_out_steps(now: float | None = None) -> Change:
+    """Set running steps to timed out whose timeout is over. The coordinator does so with each change."""
+
+    def timed_out(state: SessionState) -> SessionState:
+        task = None if state.task is None else state.task.with_timeouts(time.time() if now is None else now)
+        return state if task is state.task else replace(state, task=task)
+
+    return timed_out
 
 
 def finish_step(name: str, result: Any = None, *, duration: float | None = None, now: float | None = None) -> Change:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from agent_plugins.state.plain_records import arguments_for, plain_value, to_plain
@@ -11,11 +11,13 @@ from mcp_memory_server import InvalidRequestError
 
 LONGEST = 8000
 """In characters of a value as JSON."""
+MOST_OWN_FIELDS = 30
+_NAMES = ("locale", "language", "tier", "cart", "promotions")
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The user's locale, language and tier, the cart, and promotions that apply."""
+    """Locale, language and tier of the user, the cart, and promotions; ``more`` has fields of the host's own."""
 
     locale: str | None = None
     language: str | None = None
@@ -24,20 +26,29 @@ class Environment:
     promotions: Sequence[Any] = ()
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a field, also of one of the host's own; None if it has none."""
+        return getattr(self, name) if name in _NAMES else self.more.get(name)
+
     def updated(self, changes: Mapping[str, Any]) -> "Environment":
-        """Return the environment with other values.
+        """Return the environment with other values. A field of the host's own is removed with None.
 
         Raises:
-            InvalidRequestError: There is no such field, or the value is too long.
+            InvalidRequestError: A value is too long, or there are too many fields.
         """
-        names = [each.name for each in fields(self) if each.name != "more"]
-        for name in changes:
-            if name not in names:
-                raise InvalidRequestError(f"an environment has no {name!r}; it has {', '.join(names)}")
         values = {name: _whole(name, value) for name, value in changes.items()}
-        if "promotions" in values:
-            values["promotions"] = tuple(values["promotions"] or ())
-        return replace(self, **values)
+        named = {name: value for name, value in values.items() if name in _NAMES}
+        if "promotions" in named:
+            named["promotions"] = tuple(named["promotions"] or ())
+        own = {
+            name: value for name, value in {**self.more, **values}.items() if name not in _NAMES and value is not None
+        }
+        if len(own) > MOST_OWN_FIELDS:
+            raise InvalidRequestError(
+                f"an environment has at most {MOST_OWN_FIELDS} fields of the host's own, got {len(own)}; "
+                "set those to None that agents no longer act on"
+            )
+        return replace(self, **named, more=own)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the environment as plain data."""

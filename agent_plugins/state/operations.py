@@ -5,6 +5,7 @@ from collections.abc import Container, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from agent_plugins.state.phases import with_phase
 from agent_plugins.state.session_state import Change, SessionState
 from mcp_memory_server import InvalidRequestError, Status
 
@@ -69,7 +70,7 @@ class Operation:
     def _apply_changes(self, state: SessionState) -> SessionState:
         changed = state
         for change in self.changes:
-            changed = change(changed)
+            changed = with_phase(changed, change(changed))
         if not self.by_host and changed.environment != state.environment:
             raise InvalidRequestError("agents cannot change the environment; the host does, with update_environment")
         try:

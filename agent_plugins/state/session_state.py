@@ -2,9 +2,10 @@
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from hashlib import sha256
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 from agent_plugins.state.conversation_state import Conversation
 from agent_plugins.state.environment_state import Environment
@@ -60,6 +61,28 @@ class SessionState:
             "writers": dict(self.writers),
         }
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the agents share as plain data, with every field, for a page, a log or another system."""
+        conversation, task = self.conversation, self.task
+        asked = conversation.next_question()
+        return {
+            "conversation": {
+                **_fields(conversation),
+                "slots": {name: _fields(slot) for name, slot in conversation.slots.items()},
+                "clarification": conversation.clarification and _fields(conversation.clarification),
+                "handoff": conversation.handoff and _fields(conversation.handoff),
+                "missing_slots": conversation.open_slots(),
+                "next_question": None if asked is None else asked.question,
+            },
+            "task": task
+            and {
+                **_fields(task),
+                "steps": {name: _fields(step) for name, step in task.steps.items()},
+                "transient": task.transient,
+            },
+            "environment": _fields(self.environment),
+        }
+
     @classmethod
     def from_plain(cls, value: object) -> Self:
         """Return the state from plain data, also that of a later release; None is an empty state.
@@ -87,6 +110,17 @@ class SessionState:
 Change: TypeAlias = Callable[[SessionState], SessionState]
 """A change of the state. It is applied to the newest state, and again after a conflict with another writer: it must be
 a pure function, and may be called from any thread."""
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    said = {each.name: getattr(record, each.name) for each in fields(record) if each.name != "more"}
+    return {**record.more, **{name: _plain(value) for name, value in said.items()}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, StrEnum):
+        return value.value
+    return list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
 
 
 def _digest(operation_id: str) -> str:

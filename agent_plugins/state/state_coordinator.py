@@ -9,7 +9,7 @@ print(coordinator.to_agent_context(max_tokens=200))
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -18,15 +18,19 @@ from typing import Any
 
 from agent_plugins.state.agent_context import write_context
 from agent_plugins.state.background_loop import BACKGROUND
+from agent_plugins.state.changes import escalate, time_out_steps
+from agent_plugins.state.conversation_state import Handoff
+from agent_plugins.state.handoff_packet import HandoffPacket, packet
 from agent_plugins.state.operations import Operation, Saved
 from agent_plugins.state.session_state import Change, SessionState
 from agent_plugins.state.state_saver import DEADLINE_SECONDS, MemorySource, StateSaver
 from agent_plugins.state.state_watcher import StateWatcher
-from mcp_memory_server import InvalidRequestError, Memory, Scope, Status, count_tokens
+from mcp_memory_server import InvalidRequestError, Memory, MemoryServerError, Scope, Status, count_tokens
 
 CONTEXT_TOKENS = 300
 MAX_WAIT_SECONDS = 3 * DEADLINE_SECONDS
 """The longest that a synchronous call waits."""
+HANDOFF_TURNS = 10
 
 Listener = Callable[[SessionState, SessionState], object]
 
@@ -52,11 +56,18 @@ class StateCoordinator:
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         count: Callable[[str], int] = count_tokens,
+        save_turns: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
+        """Make the coordinator of a session. ``save_turns`` is awaited before the last turns are read for a packet."""
+        if not isinstance(scope, Scope):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidRequestError(f"scope must be Scope('ana', 'chat-7'), got {scope!r} ({type(scope).__name__})")
         if scope.session_id is None:
             raise InvalidRequestError("agents share the state of a session; the scope names none")
         self.scope = scope
-        source = _source_of(memory) if isinstance(memory, Memory) else memory
+        if not isinstance(memory, Memory) and not callable(memory):
+            raise InvalidRequestError(f"memory must be an open Memory, got {memory!r} ({type(memory).__name__})")
+        self._memory = source = _source_of(memory) if isinstance(memory, Memory) else memory
+        self._save_turns = save_turns
         self._now = now
         self._monotonic = monotonic
         self._count = count
@@ -69,8 +80,8 @@ class StateCoordinator:
 
     @property
     def state(self) -> SessionState:
-        """The state as this process knows it, without a read."""
-        return self._saver.state
+        """The state as this process knows it, without a read. Steps whose timeout is over have timed out."""
+        return time_out_steps(self._now())(self._saver.state)
 
     @property
     def status(self) -> Status:
@@ -109,16 +120,42 @@ class StateCoordinator:
         return BACKGROUND.wait_for(self._saver.submit(Operation(())), MAX_WAIT_SECONDS)
 
     async def update_environment(self, **changes: Any) -> Saved:
-        """Change the environment, such as ``cart``. For the host application; agents only read it.
+        """Change the environment: ``cart``, ``tier``, or any field of your own. For the host application; agents only
+        read it.
 
         Raises:
-            InvalidRequestError: The environment has no such field.
+            InvalidRequestError: A value is too long, or there are too many fields.
         """
         return await asyncio.wrap_future(self._update(changes))
 
     def update_environment_now(self, **changes: Any) -> Saved:
         """Do as ``update_environment`` does, for synchronous code."""
         return BACKGROUND.wait_for(self._update(changes), MAX_WAIT_SECONDS)
+
+    async def escalate(
+        self, reason: str, *, to: str | None = None, agent: str | None = None, turns: int = HANDOFF_TURNS
+    ) -> HandoffPacket:
+        """Give the conversation to a person, and return the packet that their system needs.
+
+        The conversation stays in the phase `Phase.HANDOFF` until `return_to_agents`. A memory that is down is no reason
+        to keep the user waiting: the packet then says what is missing.
+        """
+        handoff = Handoff(reason, to, agent, self._now())
+        saved = await self.change(escalate(reason, to=to, agent=agent, now=handoff.at))
+        return await self._packet(saved.state, handoff, turns, saved.status)
+
+    def escalate_now(
+        self, reason: str, *, to: str | None = None, agent: str | None = None, turns: int = HANDOFF_TURNS
+    ) -> HandoffPacket:
+        """Do as ``escalate`` does, for synchronous code."""
+        escalating = BACKGROUND.submit(self.escalate(reason, to=to, agent=agent, turns=turns))
+        return BACKGROUND.wait_for(escalating, MAX_WAIT_SECONDS)
+
+    async def handoff_packet(self, *, turns: int = HANDOFF_TURNS) -> HandoffPacket | None:
+        """Return the packet of a conversation that a person has, with what was said since; None if no person has it."""
+        saved = await self.refresh()
+        handoff = saved.state.conversation.handoff
+        return None if handoff is None else await self._packet(saved.state, handoff, turns, saved.status)
 
     @contextmanager
     def watching(self) -> Generator[None]:
@@ -155,6 +192,17 @@ class StateCoordinator:
             _, elapsed, since = self._task_started
         return task.budget - elapsed - (self._monotonic() - since)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data, with every field: what is missing, what to ask next, and the time left."""
+        return {
+            "user_id": self.scope.user_id,
+            "session_id": self.scope.session_id,
+            "status": self.status.value,
+            "unsaved": self.unsaved,
+            "remaining": self.remaining(),
+            **self.state.to_dict(),
+        }
+
     def to_agent_context(self, max_tokens: int = CONTEXT_TOKENS, *, agent: str | None = None) -> str:
         """Return the state as short text for an agent, within the budget; an empty text if there is nothing to act on.
 
@@ -184,7 +232,22 @@ class StateCoordinator:
             await self.refresh()
 
     def _submit(self, changes: tuple[Change, ...], operation_id: str | None) -> Future[Saved]:
-        return self._saver.submit(Operation(changes, operation_id))
+        now = self._now()
+        return self._saver.submit(Operation((time_out_steps(now), *changes), operation_id))
+
+    async def _packet(self, state: SessionState, handoff: Handoff, turns: int, status: Status) -> HandoffPacket:
+        missing = [] if status is Status.COMPLETE else ["what other agents changed last"]
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                if self._save_turns is not None:
+                    await self._save_turns()
+                said = await (await self._memory()).resumption.load(self.scope, turns=turns)
+        except (MemoryServerError, TimeoutError):
+            return packet(
+                self.scope, state, handoff, turns=(), summary=None, missing=[*missing, "what was said so far"]
+            )
+        missing += said.missing
+        return packet(self.scope, state, handoff, turns=said.turns, summary=said.summary, missing=missing)
 
     def _update(self, changes: dict[str, Any]) -> Future[Saved]:
         def update(state: SessionState) -> SessionState:

@@ -26,14 +26,19 @@ class StepStatus(StrEnum):
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
+    TIMED_OUT = "timed_out"
 
 
-_ENDED = (StepStatus.DONE, StepStatus.FAILED, StepStatus.SKIPPED)
+_ENDED = (StepStatus.DONE, StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.TIMED_OUT)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a task. Times are Unix seconds, the duration is in seconds."""
+    """One step of a task. Times are Unix seconds; the duration and the timeout are in seconds.
+
+    A step that runs for longer than its timeout has timed out, also when the process that ran it is gone. ``call`` is
+    the id under which a framework knows the call of the tool.
+    """
 
     tool: str | None = None
     parameters: Any = None
@@ -44,12 +49,19 @@ class Step:
     started_at: float | None = None
     duration: float | None = None
     retries: int = 0
+    timeout: float | None = None
+    call: str | None = None
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def has_ended(self) -> bool:
-        """Whether the step is done, failed or skipped."""
+        """Whether the step is done, failed, skipped or timed out."""
         return self.status in _ENDED
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether the step is still running after its timeout."""
+        is_running = self.status is StepStatus.RUNNING and self.started_at is not None
+        return is_running and self.timeout is not None and now - (self.started_at or 0.0) > self.timeout
 
     def starting(self, now: float) -> "Step":
         """Return the step as running; one that was not pending counts as a retry."""
@@ -70,6 +82,10 @@ class Step:
             duration = max(now - self.started_at, 0.0)
         short = error if error is None else error[:LONGEST_ERROR]
         return replace(self, status=status, duration=duration, result=plain_value(result), error=short)
+
+    def lateness(self) -> str:
+        """Return in words that the step did not end in time."""
+        return f"{self.tool or 'it'} did not answer within {self.timeout:g} s"
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
@@ -118,6 +134,36 @@ class Task:
         for old in gone:
             del steps[old]
         return replace(self, steps=steps, dropped_steps=self.dropped_steps + len(gone))
+
+    def with_timeouts(self, now: float) -> "Task":
+        """Return the task with overdue steps timed out."""
+        overdue = {name: step for name, step in self.steps.items() if step.is_overdue(now)}
+        if not overdue:
+            return self
+        ended = {
+            name: step.ending(StepStatus.TIMED_OUT, now, None, None, step.lateness()) for name, step in overdue.items()
+        }
+        return replace(self, steps={**self.steps, **ended})
+
+    def step_of(self, call: str) -> str:
+        """Return the name of the step of a call.
+
+        Raises:
+            NotFoundError: The task has no such step.
+        """
+        found = next((name for name, step in self.steps.items() if step.call == call), None)
+        if found is None:
+            raise NotFoundError(f"the task has no step for the call {call!r}; begin it first")
+        return found
+
+    def free_name(self, tool: str) -> str:
+        """Return a name for the next step of a tool: its own name, later ones with a number."""
+        if tool not in self.steps:
+            return tool
+        number = 2
+        while f"{tool} {number}" in self.steps:
+            number += 1
+        return f"{tool} {number}"
 
     def current(self) -> tuple[str, Step] | None:
         """Return the running step, else the next pending one; None if all have ended."""

@@ -106,7 +106,7 @@ async def _run(
     use = context.tool_use
     call, arguments = str(use["toolUseId"]), _arguments(use)
     if session is not None:
-        await session.tool_begins(call, use["name"], arguments, context.agent.name)
+        await session.tool_begins(call, use["name"], arguments, context.agent.name, limit=begun.timeout)
     events = next_fn(context)
     result: ToolResultEvent | None = None
     try:

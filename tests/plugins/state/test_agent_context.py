@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from agent_plugins.state.agent_context import TITLE, write_context
 from agent_plugins.state.changes import (
+    ask_for_missing_slot,
     ask_user,
     begin_task,
     fail_step,
     fill_slot,
+    need_slot,
     need_slots,
     plan_step,
     start_step,
@@ -64,6 +66,26 @@ def test_everything_an_agent_can_act_on_is_listed_the_most_urgent_first() -> Non
         '- cart: {"items": 2, "total": "31.90 EUR"}',
         '- promotions: "free shipping"',
         '- user: language "pt", locale "pt-PT", tier "vip"',
+    ]
+
+
+def test_what_is_missing_is_listed_with_how_to_ask_for_it() -> None:
+    state = state_after(
+        need_slots("street", "town"),
+        need_slot("size", question="Which size?", values=("S", "M")),
+        need_slot("title"),
+        need_slot("paper", question="Which paper?"),
+        fill_slot("title", "Dune"),
+        fill_slot("paper", "gold", problem="not on sale"),
+        ask_for_missing_slot(),
+    )
+
+    assert write_context(state, Status.COMPLETE, count_tokens, 500).splitlines()[2:] == [
+        '- waiting for the user\'s answer to "Which size?" (fills "size")',
+        '- still needed: "street", "town"',
+        '- still needed: "size", one of "S", "M"',
+        '- still needed: that the user confirms "title" = "Dune"',
+        '- not valid: "paper" = "gold": "not on sale"; ask "Which paper?"',
     ]
 
 

@@ -5,27 +5,32 @@ from itertools import product
 import pytest
 
 from agent_plugins.state.changes import (
+    ask_for_missing_slot,
     ask_user,
     clear_slot,
     confirm_slot,
+    enter_phase,
     fill_slot,
+    need_slot,
     need_slots,
     take_turn,
     understand,
 )
-from agent_plugins.state.conversation_state import MOST_SLOTS, NEXT_PHASES, Conversation, Phase, Slot, SlotState
+from agent_plugins.state.conversation_state import MOST_SLOTS, Clarification, Conversation, Slot, SlotState
+from agent_plugins.state.phases import NEXT_PHASES, Phase
 from agent_plugins.state.session_state import Change, SessionState
 from mcp_memory_server import InvalidRequestError, NotFoundError
 
+AT_WORK = "intent_detection slot_filling tool_execution response_generation follow_up"
 ALLOWED = {
-    "start": "gathering clarifying acting answering escalated ended",
-    "gathering": "clarifying confirming acting answering escalated ended",
-    "clarifying": "gathering confirming acting answering escalated ended",
-    "confirming": "gathering clarifying acting escalated ended",
-    "acting": "gathering clarifying confirming answering escalated ended",
-    "answering": "gathering clarifying acting escalated ended",
-    "escalated": "gathering ended",
-    "ended": "start",
+    "greeting": f"{AT_WORK} handoff farewell",
+    "intent_detection": f"{AT_WORK} handoff farewell",
+    "slot_filling": f"{AT_WORK} handoff farewell",
+    "tool_execution": f"{AT_WORK} handoff farewell",
+    "response_generation": f"{AT_WORK} handoff farewell",
+    "follow_up": f"{AT_WORK} handoff farewell",
+    "handoff": "intent_detection slot_filling farewell",
+    "farewell": "greeting intent_detection slot_filling tool_execution response_generation handoff",
 }
 
 
@@ -48,7 +53,7 @@ def test_a_phase_follows_another_exactly_where_the_table_says_so(here: Phase, th
 
 
 def test_every_phase_can_be_reached_from_the_start_and_left_again() -> None:
-    reached, new = {Phase.START}, {Phase.START}
+    reached, new = {Phase.GREETING}, {Phase.GREETING}
     while new:
         new = {after for phase in new for after in NEXT_PHASES[phase]} - reached
         reached |= new
@@ -57,12 +62,54 @@ def test_every_phase_can_be_reached_from_the_start_and_left_again() -> None:
     assert all(NEXT_PHASES[phase] for phase in Phase)
 
 
-def test_a_required_slot_is_open_until_it_has_a_valid_value() -> None:
+def test_a_required_slot_is_missing_until_the_user_has_said_or_confirmed_a_valid_value() -> None:
     empty = after(need_slots("email"))
-    wrong = after(need_slots("email"), fill_slot("email", "ana", problem="it has no @"))
-    right = after(need_slots("email"), fill_slot("email", "ana@example.org"))
+    wrong = after(need_slots("email"), fill_slot("email", "ana", confirmed=True, problem="it has no @"))
+    inferred = after(need_slots("email"), fill_slot("email", "ana@example.org"))
+    right = after(need_slots("email"), fill_slot("email", "ana@example.org"), confirm_slot("email"))
 
-    assert [conversation.open_slots() for conversation in (empty, wrong, right)] == [["email"], ["email"], []]
+    missing = [conversation.open_slots() for conversation in (empty, wrong, inferred, right)]
+    assert missing == [["email"], ["email"], ["email"], []]
+
+
+def test_a_slot_takes_only_the_values_that_it_may_have_and_case_does_not_matter() -> None:
+    size = need_slot("size", values=["S", "M", "L"])
+
+    taken = after(size, fill_slot("size", " m", confirmed=True)).slots["size"]
+    refused = after(size, fill_slot("size", "XXL", confirmed=True)).slots["size"]
+
+    assert (taken.value, taken.is_open) == ("M", False)
+    assert (refused.value, refused.is_open, refused.problem) == ("XXL", True, 'it must be one of "S", "M", "L"')
+
+
+def test_a_value_that_was_there_before_the_slot_was_described_is_checked() -> None:
+    conversation = after(fill_slot("count", 7, confirmed=True), need_slot("count", values=[1, 2, 3]))
+
+    assert conversation.open_slots() == ["count"]
+
+
+def test_values_that_are_one_text_are_refused_at_once() -> None:
+    with pytest.raises(InvalidRequestError, match="values must be a list such as"):
+        need_slot("size", values="SML")
+
+
+def test_the_next_question_is_that_of_the_first_missing_slot_and_is_asked_once() -> None:
+    needed = [need_slot("size", question="Which size?"), need_slot("colour", question="Which colour?")]
+
+    before = after(*needed)
+    asked = after(*needed, ask_for_missing_slot(agent="orders"), ask_for_missing_slot(agent="search"))
+    answered = after(*needed, ask_for_missing_slot(), fill_slot("size", "L", confirmed=True))
+
+    assert before.next_question() == Clarification("Which size?", "size")
+    assert asked.clarification == Clarification("Which size?", "size", "orders")
+    assert answered.clarification is None
+    assert answered.next_question() == Clarification("Which colour?", "colour")
+    assert after(*needed, clear_slot("size")).slots["size"].question == "Which size?"
+
+
+def test_no_tool_is_called_on_purpose_while_a_slot_is_missing() -> None:
+    with pytest.raises(InvalidRequestError, match="has not said or confirmed 'size'"):
+        after(need_slots("size"), fill_slot("size", "L"), enter_phase(Phase.TOOL_EXECUTION))
 
 
 def test_what_is_inferred_never_replaces_what_was_confirmed() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_plugins.state import changes
-from agent_plugins.state.conversation_state import Phase
+from agent_plugins.state.phases import NEXT_PHASES, Phase, with_phase
 from agent_plugins.state.session_state import REMEMBERED_OPERATIONS, REMEMBERED_WRITERS, Change, SessionState
 from mcp_memory_server import MemoryServerError
 
@@ -24,6 +24,10 @@ some_change = st.one_of(
     st.builds(changes.hand_over, st.none() | names),
     st.builds(changes.take_turn),
     st.builds(changes.need_slots, names, names),
+    st.builds(changes.need_slot, names, question=st.none() | names, values=st.lists(values, max_size=3)),
+    st.builds(changes.ask_for_missing_slot, agent=names),
+    st.builds(changes.escalate, names, to=st.none() | names, now=monotonic),
+    st.builds(changes.return_to_agents, names),
     st.builds(changes.fill_slot, names, values, confirmed=st.booleans(), agent=names, problem=st.none() | names),
     st.builds(changes.confirm_slot, names),
     st.builds(changes.clear_slot, names),
@@ -32,19 +36,28 @@ some_change = st.one_of(
     st.builds(changes.begin_task, names, budget=st.none() | monotonic, now=monotonic),
     st.builds(changes.end_task),
     st.builds(changes.plan_step, names, names, values),
-    st.builds(changes.start_step, names, names, values, now=monotonic),
+    st.builds(changes.start_step, names, names, values, timeout=st.none() | monotonic, now=monotonic),
+    st.builds(changes.start_call, names, names, values, timeout=st.none() | monotonic, now=monotonic),
+    st.builds(changes.time_out_steps, monotonic),
     st.builds(changes.finish_step, names, values, now=monotonic),
     st.builds(changes.fail_step, names, names, now=monotonic),
     st.builds(changes.skip_step, names),
 )
 environments = st.fixed_dictionaries(
-    {}, optional={"locale": names, "tier": names, "cart": values, "promotions": st.lists(values, max_size=3)}
+    {},
+    optional={
+        "store": values,
+        "locale": names,
+        "tier": names,
+        "cart": values,
+        "promotions": st.lists(values, max_size=3),
+    },
 )
 
 
 def applied(state: SessionState, change: Change) -> SessionState:
     try:
-        return change(state)
+        return with_phase(state, change(state))
     except MemoryServerError:  # what does not fit is refused, and changes nothing
         return state
 
@@ -59,6 +72,30 @@ def test_a_state_is_read_back_as_it_was_written(done: list[Change], around: dict
     stored = json.loads(json.dumps(state.to_plain(), allow_nan=False))
 
     assert SessionState.from_plain(stored) == state
+
+
+@given(st.lists(some_change, max_size=30))
+def test_phases_move_only_where_the_table_says_so_and_never_to_a_tool_while_a_slot_is_missing(
+    done: list[Change],
+) -> None:
+    state = SessionState()
+    for change in done:
+        before, state = state, applied(state, change)
+        here, there = before.conversation.phase, state.conversation.phase
+        assert there is here or there in NEXT_PHASES[here]
+        assert there is not Phase.TOOL_EXECUTION or not state.conversation.open_slots()
+
+
+@given(st.lists(some_change, max_size=20))
+def test_every_state_can_be_sent_as_json(done: list[Change]) -> None:
+    state = SessionState()
+    for change in done:
+        state = applied(state, change)
+
+    shown = json.loads(json.dumps(state.to_dict(), allow_nan=False))
+
+    assert shown["conversation"]["phase"] == state.conversation.phase.value
+    assert shown["conversation"]["missing_slots"] == state.conversation.open_slots()
 
 
 @given(st.lists(st.integers(0, 80), max_size=200))

@@ -77,14 +77,14 @@ async def test_a_change_that_cannot_be_applied_when_the_memory_is_back_is_droppe
 ) -> None:
     async with open_memory(settings(tmp_path, own_redis.url)) as memory:
         one, other = StateCoordinator(memory, CHAT), StateCoordinator(memory, CHAT)
-        await one.change(enter_phase(Phase.GATHERING))
+        await one.change(enter_phase(Phase.SLOT_FILLING))
         own_redis.freeze()
-        await one.change(enter_phase(Phase.CONFIRMING))
+        await one.change(enter_phase(Phase.TOOL_EXECUTION))
         own_redis.thaw()
-        await other.change(enter_phase(Phase.ENDED))
+        await other.change(enter_phase(Phase.HANDOFF))
         await until_saved(one)
 
-    assert one.state.conversation.phase is Phase.ENDED
+    assert one.state.conversation.phase is Phase.HANDOFF
     assert one.status is Status.PARTIAL
     assert "- shared state: partial;" in one.to_agent_context()
 

@@ -2,7 +2,18 @@
 
 import pytest
 
-from agent_plugins.state.changes import begin_task, end_task, fail_step, finish_step, plan_step, skip_step, start_step
+from agent_plugins.state.changes import (
+    begin_task,
+    end_call,
+    end_task,
+    fail_step,
+    finish_step,
+    plan_step,
+    skip_step,
+    start_call,
+    start_step,
+    time_out_steps,
+)
 from agent_plugins.state.session_state import Change, SessionState
 from agent_plugins.state.task_state import MOST_STEPS, StepStatus, Task
 from mcp_memory_server import NotFoundError
@@ -80,6 +91,40 @@ def test_a_task_says_that_it_is_transient_and_ends_with_the_next() -> None:
     assert state.task is not None
     assert (state.task.id, state.task.transient, state.to_plain()["task"]["transient"]) == ("t2", True, True)
     assert end_task()(state).task is None
+
+
+def test_a_step_that_runs_for_longer_than_its_timeout_has_timed_out() -> None:
+    running = start_step("find", "search", timeout=5, now=101.0)
+
+    in_time, late = after(running, time_out_steps(106.0)), after(running, time_out_steps(106.5))
+
+    assert in_time.steps["find"].status is StepStatus.RUNNING
+    assert (late.steps["find"].status, late.steps["find"].duration) == (StepStatus.TIMED_OUT, 5.5)
+    assert late.steps["find"].error == "search did not answer within 5 s"
+    assert late.current() is None
+
+
+def test_an_answer_that_comes_after_the_timeout_is_still_taken() -> None:
+    task = after(
+        start_step("find", timeout=5, now=101.0), time_out_steps(110.0), finish_step("find", "Dune", now=111.0)
+    )
+
+    assert (task.steps["find"].status, task.steps["find"].result) == (StepStatus.DONE, "Dune")
+
+
+def test_a_step_of_a_call_has_the_name_of_the_tool_and_is_ended_by_the_id_of_the_call() -> None:
+    calls = [start_call("tooluse_1", "search", {"title": "Dune"}), start_call("tooluse_2", "search")]
+
+    task = after(
+        *calls, end_call("tooluse_2", StepStatus.FAILED, error="no answer"), end_call("tooluse_1", StepStatus.DONE)
+    )
+
+    assert [(name, step.status.value, step.error) for name, step in task.steps.items()] == [
+        ("search", "done", None),
+        ("search 2", "failed", "no answer"),
+    ]
+    with pytest.raises(NotFoundError, match="no step for the call 'tooluse_3'"):
+        after(*calls, end_call("tooluse_3", StepStatus.DONE))
 
 
 @pytest.mark.parametrize(
