@@ -54,6 +54,8 @@ COUNTED = (WRITER, "token_count")
 
 COMPRESSED_FROM_BYTES = 1024
 PART_BYTES = 300 * 1024
+WITHIN_TURN_BYTES = 220 * 1024
+"""A longer content is stored in parts, so that a turn with the longest details is no larger than an item may be."""
 
 _ROLES: Mapping[object, Role] = {role.value: role for role in Role}
 _CONTENT = ("content", "packed", "parts")
@@ -229,7 +231,7 @@ def written(
     if isinstance(packed, str):
         if packed:  # an engine may refuse an empty text
             body["content"] = packed
-    elif len(packed) <= PART_BYTES:
+    elif len(packed) <= WITHIN_TURN_BYTES:
         body["packed"] = packed
     else:
         pieces = [packed[start : start + PART_BYTES] for start in range(0, len(packed), PART_BYTES)]

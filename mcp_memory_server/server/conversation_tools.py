@@ -13,11 +13,13 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
+from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.sessions.session_reader import LoadedSession
 from mcp_memory_server.tools import Reply, memory_tool
 
 OLDER_TURNS = 20
+LONGEST_CALL_MS = 31 * 24 * 3_600_000
 LOGGED_WITHIN_SECONDS = 1.0
 """How long to wait for a logged call to be written before the reply says that it is pending."""
 
@@ -181,6 +183,8 @@ async def log_tool_call(
 ) -> Reply:
     """Note that a tool was called, without its secrets."""
     session = Scope(scope.user_id, session_id)
+    if not 0 <= duration_ms <= LONGEST_CALL_MS:
+        raise InvalidRequestError(f"duration_ms must be 0 to {LONGEST_CALL_MS:,}, got {duration_ms:.3g}")
     duration = timedelta(milliseconds=duration_ms)
     memory.tool_log.record(session, name, inputs or {}, output, status=status, duration=duration)
     is_written = await memory.tool_log.drain(LOGGED_WITHIN_SECONDS)

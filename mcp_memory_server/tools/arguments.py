@@ -157,7 +157,7 @@ def _number(name: str, value: Any, wanted: str = "a number") -> float:
 
 
 def _flag(name: str, value: Any) -> bool:
-    flag = {"true": True, "false": False}.get(str(value).lower())
+    flag = {"true": True, "false": False}.get(str(value).lower()) if isinstance(value, bool | str) else None
     if flag is None:
         raise _wrong(name, "true or false", value)
     return flag

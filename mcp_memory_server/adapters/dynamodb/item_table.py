@@ -25,7 +25,13 @@ from mcp_memory_server.adapters.dynamodb.transactions import conflicting, is_rep
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.index_cursors import place_from
-from mcp_memory_server.domain.kernel.item_checks import check_operation_id, checked_put, checked_update, checked_writes
+from mcp_memory_server.domain.kernel.item_checks import (
+    check_cursor,
+    check_operation_id,
+    checked_put,
+    checked_update,
+    checked_writes,
+)
 from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page, Put, Update, Write
 from mcp_memory_server.errors import ConflictError, MemoryServerError, TableUnavailableError
 
@@ -95,6 +101,7 @@ class DynamoDbItemTable:
         """See the port."""
         keys = SortKeys(prefix, between)
         check_query(limit, keys)
+        check_cursor(pk, cursor)
         query = self._request(query_parts(pk, keys, attributes))
         query |= {"ScanIndexForward": not descending, "ConsistentRead": not may_be_stale}
         if cursor is not None and cursor in keys:

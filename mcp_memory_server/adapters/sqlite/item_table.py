@@ -17,7 +17,7 @@ from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expir
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, place_from
-from mcp_memory_server.domain.kernel.item_checks import check_operation_id, checked_writes
+from mcp_memory_server.domain.kernel.item_checks import check_cursor, check_operation_id, checked_writes
 from mcp_memory_server.domain.kernel.items import Delete, Item, Key, KeyPage, Page, Put, Update, Write
 from mcp_memory_server.errors import InvalidRequestError, TableDamagedError, TableFullError, TableUnavailableError
 
@@ -99,6 +99,7 @@ class SqliteItemTable:
             raise InvalidRequestError(f"limit must be at least 1, got {limit}")
         if prefix and between:
             raise InvalidRequestError("give either a prefix or a range, not both")
+        check_cursor(pk, cursor)
         statement, parameters = select(pk, prefix, between, cursor, self._now(), descending=descending)
         more = None if limit is None else limit + 1  # one row more shows whether a cursor is needed
 

@@ -183,7 +183,7 @@ def _apply_to_others(
     guesses = [Change(one, None) for one in others if one.standing is Standing.CANDIDATE]
     sure = [one for one in others if one.standing is not Standing.CANDIDATE]
     since = statement.since or (_change_day(statement, sure, now) if is_new else None)
-    until = None if since is None else since - timedelta(days=1)
+    until = None if since in (None, date.min) else since - timedelta(days=1)
     if until is not None and until >= now.date():  # the superseded facts are true until then
         later = [Change(one, ends_on(one, until)) for one in sure]
         return fact, guesses + [one for one in later if one.after != one.before]

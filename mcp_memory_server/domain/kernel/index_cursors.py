@@ -27,6 +27,7 @@ def place_from(cursor: str) -> IndexPlace:
     """
     try:
         index_sk, pk, sk = json.loads(cursor)
+        Key(pk, str(index_sk))  # the same letters and length as in any key
         return IndexPlace(str(index_sk), Key(pk, sk))
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError, InvalidRequestError):
         raise InvalidRequestError("the cursor is not one of this query's; start again without it") from None

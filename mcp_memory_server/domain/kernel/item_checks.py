@@ -102,6 +102,21 @@ def checked_writes(writes: Sequence[Write]) -> list[Write]:
     return [_checked_write(write) for write in writes]
 
 
+def check_storable(name: str, value: object) -> None:
+    """Refuse a value that no attribute can hold, before anybody is told that it was saved."""
+    _stored(name, value, depth=0)
+
+
+def check_cursor(pk: str, cursor: str | None) -> None:
+    """Refuse what cannot be the cursor of a query: it is the sort key of an item."""
+    if cursor is None:
+        return
+    try:
+        Key(pk, cursor)
+    except InvalidRequestError:
+        raise InvalidRequestError("the cursor is not one of this query's; start again without it") from None
+
+
 def check_operation_id(operation_id: str | None) -> None:
     """Refuse an operation id that is empty or too long to be stored with the row."""
     if operation_id is not None and not 0 < byte_length("operation_id", operation_id) <= MAX_OPERATION_ID_BYTES:

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from mcp_memory_server.domain.kernel.item_checks import check_storable
 from mcp_memory_server.domain.kernel.items import byte_length
 from mcp_memory_server.domain.kernel.scope import check_id
 from mcp_memory_server.domain.kernel.ulids import moment_of
@@ -17,6 +18,10 @@ LIFE = timedelta(days=90)
 MAX_CONTENT_BYTES = 4 * 1024 * 1024
 MAX_DETAIL_BYTES = 64 * 1024
 MAX_FLAGS = 32
+MAX_FLAG_BYTES = 4 * 1024
+MAX_TOKENS = 10**9
+FIRST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""A turn cannot have been said before: its id begins with the milliseconds since then."""
 
 
 class Role(StrEnum):
@@ -124,16 +129,25 @@ def seen_as(turn: Turn, view: View) -> Turn:
 def _check_details(turn: NewTurn) -> None:
     if turn.importance is not None and not 0 <= turn.importance <= 1:
         raise InvalidRequestError(f"importance must be 0 to 1, got {turn.importance!r}")
-    if turn.token_count is not None and turn.token_count < 0:
-        raise InvalidRequestError(f"token_count must not be negative, got {turn.token_count}")
-    if turn.said_at is not None and turn.said_at.tzinfo is None:
-        raise InvalidRequestError(f"said_at must have a time zone, got {turn.said_at.isoformat()!r}")
+    check_storable("importance", turn.importance)
+    if turn.token_count is not None and not 0 <= turn.token_count <= MAX_TOKENS:
+        raise InvalidRequestError(f"token_count must be 0 to {MAX_TOKENS:,}, got {turn.token_count}")
+    if turn.said_at is not None:
+        if turn.said_at.tzinfo is None:
+            raise InvalidRequestError(f"said_at must have a time zone, got {turn.said_at.isoformat()!r}")
+        if turn.said_at < FIRST_TIME:
+            raise InvalidRequestError(f"said_at must not be before 1970, got {turn.said_at.isoformat()!r}")
     if len(turn.guardrail_flags) > MAX_FLAGS:
         raise InvalidRequestError(f"at most {MAX_FLAGS} guardrail_flags are kept, got {len(turn.guardrail_flags)}")
-    for name, detail in (("tool_calls", list(turn.tool_calls)), ("page_context", turn.page_context)):
+    for name, detail, most in (
+        ("tool_calls", list(turn.tool_calls), MAX_DETAIL_BYTES),
+        ("page_context", turn.page_context, MAX_DETAIL_BYTES),
+        ("guardrail_flags", list(turn.guardrail_flags), MAX_FLAG_BYTES),
+    ):
+        check_storable(name, detail)
         try:
             size = len(json.dumps(detail).encode())
         except (TypeError, ValueError) as error:
             raise InvalidRequestError(f"{name} must be plain data: {error}") from None
-        if size > MAX_DETAIL_BYTES:
-            raise TooLargeError(f"{name} must be at most {MAX_DETAIL_BYTES:,} bytes long, got {size:,}")
+        if size > most:
+            raise TooLargeError(f"{name} must be at most {most:,} bytes long, got {size:,}")

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from mcp_memory_server.domain.conversations.chats import Chat, ChatPage, begun, ended
 from mcp_memory_server.domain.kernel.items import Item, Put, Update, Write
+from mcp_memory_server.domain.kernel.page_limits import check_limit
 from mcp_memory_server.domain.kernel.scope import Scope, check_id
 from mcp_memory_server.domain.kernel.ulids import is_ulid
 from mcp_memory_server.errors import ConflictError, NotFoundError
@@ -144,6 +145,7 @@ class Chats:
     ) -> ChatPage:
         """Return the chats with the agent that are over, newest first. A cursor continues where a page ended."""
         check_id("agent", agent)
+        check_limit(limit)
         page = await self._table.query(
             keys.user_partition(scope.user_id),
             prefix=keys.past_chats_prefix(agent),

@@ -5,13 +5,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from mcp_memory_server.domain.conversations.importance import importance
 from mcp_memory_server.domain.conversations.transcripts import TranscribedTurn
 from mcp_memory_server.domain.kernel.credentials import data_without_credentials, without_credentials
 from mcp_memory_server.domain.kernel.item_checks import check_operation_id
+from mcp_memory_server.domain.kernel.page_limits import check_limit
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_after
 from mcp_memory_server.domain.sessions.limits import Tier
@@ -28,8 +29,9 @@ from mcp_memory_server.services.sessions.session_stores import SessionStores
 from mcp_memory_server.services.sessions.stored_turns import MOST_AT_ONCE
 from mcp_memory_server.services.sessions.turn_appender import AppendedTurn, AppendRequest, TurnAppender
 
-MOST_TURNS = 500
 SESSIONS_AT_ONCE = 8
+CLOCKS_DIFFER = timedelta(hours=1)
+"""So much may the clock of a caller be ahead of ours. Such a turn is said now: later ones must not get later times."""
 MOST_KNOWN = 100_000
 """How many turns of a session are compared with those to be transcribed."""
 
@@ -179,7 +181,7 @@ class Conversations:
         session_partition(scope)
         if turns is None:
             return await self._reader.load(scope, view=view, tier=tier)
-        _check_limit(turns)
+        check_limit(turns, "turns")
         return await self._reader.last(scope, turns, view)
 
     async def before(self, scope: Scope, cursor: str, *, turns: int = 20, view: View = View.CONTEXT) -> LoadedSession:
@@ -187,7 +189,7 @@ class Conversations:
 
         A cursor is a position in the session, which new turns do not change.
         """
-        _check_limit(turns)
+        check_limit(turns, "turns")
         return await self._reader.before(scope, cursor, turns, view)
 
     async def end(
@@ -223,9 +225,12 @@ class Conversations:
                 await self.end(scope)
 
     def _proposed(self, new: NewTurn) -> Turn:
+        now = self._stores.now()
+        if new.said_at is not None and new.said_at > now + CLOCKS_DIFFER:
+            raise InvalidRequestError(f"said_at must not be in the future, got {new.said_at.isoformat()!r}")
         tokens = self._count(new.content) if new.token_count is None else new.token_count
         weight = importance(new.role, new.content) if new.importance is None else new.importance
-        return kept_as(new, ulid_after(None, new.said_at or self._stores.now()), tokens=tokens, importance=weight)
+        return kept_as(new, ulid_after(None, min(new.said_at or now, now)), tokens=tokens, importance=weight)
 
 
 def _redacted(new: NewTurn) -> tuple[NewTurn, int]:
@@ -239,8 +244,3 @@ def _redacted(new: NewTurn) -> tuple[NewTurn, int]:
         page, in_page = data_without_credentials(page)
         redacted += in_page
     return (replace(new, content=content, tool_calls=calls, page_context=page) if redacted else new), redacted
-
-
-def _check_limit(turns: int) -> None:
-    if not 1 <= turns <= MOST_TURNS:
-        raise InvalidRequestError(f"1 to {MOST_TURNS} turns can be loaded at once, got {turns}")

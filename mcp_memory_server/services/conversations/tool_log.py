@@ -7,6 +7,7 @@ from typing import Any
 
 from mcp_memory_server.domain.conversations.tool_log import ToolCallPage, ToolStatus, observed
 from mcp_memory_server.domain.kernel.items import Item
+from mcp_memory_server.domain.kernel.page_limits import check_limit
 from mcp_memory_server.domain.kernel.scope import Scope, check_id
 from mcp_memory_server.domain.kernel.ulids import ulid_after
 from mcp_memory_server.ports.item_table import ItemTable
@@ -67,6 +68,7 @@ class ToolLog:
 
     async def by_time(self, scope: Scope, *, limit: int = DEFAULT_CALLS, cursor: str | None = None) -> ToolCallPage:
         """Return the calls made for the user, newest first. A cursor continues where a page ended."""
+        check_limit(limit)
         missing = await self._missing()
         partition = keys.tools_partition(scope.user_id)
         page = await self._table.query(partition, descending=True, limit=limit, cursor=cursor)
@@ -81,6 +83,7 @@ class ToolLog:
         are put in front, so that the first page may be longer than ``limit``.
         """
         check_id("session_id", session_id)
+        check_limit(limit)
         if cursor is not None:
             return await self._listed(scope, session_id, limit, cursor)
         recent = await self.by_time(scope, limit=limit)

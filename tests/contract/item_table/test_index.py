@@ -82,7 +82,7 @@ async def test_half_a_place_in_the_index_is_refused(item_table: ItemTable, body:
         await item_table.put(Put(KEYS[0], body))
 
 
-@pytest.mark.parametrize("cursor", ["x", "[]", '["a"]', '["a", 1, "b"]', "null"])
+@pytest.mark.parametrize("cursor", ["x", "[]", '["\\ud83d", "b", "c"]', '["a"]', '["a", 1, "b"]', "null"])
 async def test_a_cursor_from_elsewhere_is_refused(item_table: ItemTable, cursor: str) -> None:
     with pytest.raises(InvalidRequestError, match="cursor"):
         await item_table.find("x", limit=1, cursor=cursor)

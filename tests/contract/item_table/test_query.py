@@ -133,3 +133,9 @@ async def test_an_item_without_the_wanted_attributes_is_still_there(item_table: 
     page = await item_table.query(PK, limit=None, attributes=["absent"])
 
     assert [(item.key.sk, item.body) for item in page.items] == [("a", {}), ("b", {})]
+
+
+@pytest.mark.parametrize("cursor", ["\ud83d", "", "x" * 2000])
+async def test_what_cannot_be_a_sort_key_is_refused_as_a_cursor(item_table: ItemTable, cursor: str) -> None:
+    with pytest.raises(InvalidRequestError, match="the cursor is not one of this query's"):
+        await item_table.query("x", limit=1, cursor=cursor)

@@ -256,3 +256,20 @@ async def test_bringing_a_long_conversation_along_twice_keeps_it_once(
     loaded = await other.load(Scope("anna", "old"), turns=100)
     assert (again.added, again.known) == (10, 70)
     assert [turn.content for turn in loaded.turns] == [f"Turn {number}" for number in range(80)]
+
+
+async def test_a_turn_from_the_future_is_refused_and_a_fast_clock_does_not_date_later_turns(
+    service: Conversations, clock: FakeClock
+) -> None:
+    with pytest.raises(InvalidRequestError, match="future"):
+        await service.append(CHAT, NewTurn(Role.USER, "in 9000", said_at=datetime(9000, 1, 1, tzinfo=UTC)))
+    await service.append(CHAT, NewTurn(Role.USER, "fast clock", said_at=clock() + timedelta(minutes=40)))
+    clock.advance(timedelta(minutes=1))
+    later = (await service.append(CHAT, said("later"))).turn
+
+    assert abs(later.at - clock()) < timedelta(seconds=1)
+
+
+async def test_a_turn_from_before_the_first_id_is_refused(service: Conversations) -> None:
+    with pytest.raises(InvalidRequestError, match="1970"):
+        await service.append(CHAT, NewTurn(Role.USER, "in 1960", said_at=datetime(1960, 1, 1, tzinfo=UTC)))
