@@ -15,6 +15,8 @@ from mcp_memory_server.services.users.archive import Archive
 from mcp_memory_server.services.users.erasure import Erasure
 
 if TYPE_CHECKING:
+    from mcp_memory_server.ports.session_cache import SessionCache
+
     # Imported when first used: a client that only remembers facts does not wait for them.
     from mcp_memory_server.services.conversations.chats import Chats
     from mcp_memory_server.services.conversations.conversations import Conversations
@@ -40,6 +42,7 @@ class SessionServices:
     finalizer: "SessionFinalizer"
     resumption: "Resumption"
     spending: "Spending | None" = None
+    cache: "SessionCache | None" = None
 
 
 @dataclass(frozen=True)

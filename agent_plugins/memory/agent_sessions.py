@@ -127,7 +127,7 @@ class AgentSession:
     ) -> None:
         """Add a call of a tool, with its time limit, as a step of the current task, if there is one."""
         if self.coordinator.state.task is not None:
-            await self._change(start_call(call, tool, inputs, agent=agent, timeout=limit))
+            self.coordinator.change_soon(start_call(call, tool, inputs, agent=agent, timeout=limit))
 
     async def tool_ended(
         self, call: str, tool: str, inputs: Mapping[str, Any], output: str, seconds: float, status: ToolStatus
@@ -138,13 +138,13 @@ class AgentSession:
             result, error = (
                 (output[:LONGEST_RESULT], None) if status is ToolStatus.OK else (None, output or status.value)
             )
-            await self._change(end_call(call, _STEPS[status], result=result, error=error, duration=seconds))
+            self.coordinator.change_soon(end_call(call, _STEPS[status], result=result, error=error, duration=seconds))
 
     async def turn_begins(self, goal: str, *, seconds: float | None = None) -> None:
         """Begin a turn of the user, with a task if there is a time limit."""
         self.guards.user_spoke()
         if seconds is not None:
-            await self._change(begin_task(goal, budget=seconds))
+            self.coordinator.change_soon(begin_task(goal, budget=seconds))
 
     async def turn_ended(self, operation_id: str | None = None) -> None:
         """Count a turn, and end its task."""

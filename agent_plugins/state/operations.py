@@ -27,17 +27,25 @@ class Operation:
     """Changes that are applied together, or not at all. Without changes it only reads the newest state.
 
     ``id`` comes from the caller, who may repeat the operation. ``writer`` and ``number`` are set by `StateSaver`, to
-    recognise an operation whose write got no reply.
+    recognise an operation whose write got no reply. One that ``may_wait`` is applied locally, and saved with the next
+    that may not; ``saves_all`` is set on one that saves whatever waits.
     """
 
     changes: Sequence[Change]
     id: str | None = None
     by_host: bool = False
+    may_wait: bool = False
+    saves_all: bool = False
     writer: str = ""
     number: int = 0
     future: Future[Saved] = field(default_factory=lambda: Future[Saved]())
     error: Exception | None = None
     repeated: bool = False
+
+    @property
+    def must_be_saved(self) -> bool:
+        """Whether a caller waits until the store has it."""
+        return self.saves_all or (bool(self.changes) and not self.may_wait)
 
     def applied_to(self, state: SessionState, done: Container[str]) -> SessionState:
         """Return the state after this operation. If it fails, the state is unchanged and the reason is in ``error``.

@@ -18,18 +18,23 @@ REMEMBERED_WRITERS = 50
 """For how many writers a state remembers the last operation, to recognise a write whose reply was lost."""
 
 _DIGEST_BYTES = 8
-_LAYERS = ("conversation", "task", "environment", "operations", "writers")
+_LAYERS = ("conversation", "task", "environment", "operations", "writers", "origin")
 
 
 @dataclass(frozen=True)
 class SessionState:
-    """The conversation, the current task if there is one, and the environment."""
+    """The conversation, the current task if there is one, and the environment.
+
+    ``origin`` is given to a state by its first change and stays: two states of one session with different origins did
+    not follow from each other. One was erased or has expired, and the other began after it.
+    """
 
     conversation: Conversation = field(default_factory=Conversation)
     task: Task | None = None
     environment: Environment = field(default_factory=Environment)
     operations: tuple[str, ...] = ()
     writers: Mapping[str, int] = field(default_factory=dict[str, int])
+    origin: str = ""
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def has_applied(self, operation_id: str) -> bool:
@@ -48,7 +53,8 @@ class SessionState:
     def written_by(self, writer: str, number: int) -> "SessionState":
         """Return the state with this number as the last one of the writer."""
         others = [(name, last) for name, last in self.writers.items() if name != writer]
-        return replace(self, writers=dict([*others, (writer, number)][-REMEMBERED_WRITERS:]))
+        writers = dict([*others, (writer, number)][-REMEMBERED_WRITERS:])
+        return replace(self, writers=writers, origin=self.origin or f"{writer}/{number}")
 
     def to_plain(self) -> dict[str, Any]:
         """Return the state as plain data."""
@@ -59,6 +65,7 @@ class SessionState:
             "environment": self.environment.to_plain(),
             "operations": list(self.operations),
             "writers": dict(self.writers),
+            "origin": self.origin,
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,6 +108,7 @@ class SessionState:
                 environment=Environment.from_plain(as_mapping(plain.get("environment"))),
                 operations=tuple(plain.get("operations") or ()),
                 writers=as_mapping(plain.get("writers")),
+                origin=str(plain.get("origin") or ""),
                 more={name: layer for name, layer in plain.items() if name not in _LAYERS},
             )
         except TypeError as error:  # a required field is missing

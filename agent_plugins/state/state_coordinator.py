@@ -111,6 +111,13 @@ class StateCoordinator:
         """Do as ``change`` does, for synchronous code."""
         return BACKGROUND.wait_for(self._submit(changes, operation_id), MAX_WAIT_SECONDS)
 
+    def change_soon(self, *changes: Change) -> None:
+        """Apply the changes locally, and save them with the next change, or in two seconds. For progress of a step.
+
+        They are not acknowledged: a process that is killed within this time loses them.
+        """
+        self._saver.submit(Operation(changes, may_wait=True))
+
     async def refresh(self) -> Saved:
         """Read the newest state."""
         return await asyncio.wrap_future(self._saver.submit(Operation(())))
@@ -229,7 +236,7 @@ class StateCoordinator:
         if ended is not None:
             await asyncio.wrap_future(ended)
         if self.unsaved:
-            await self.refresh()
+            await asyncio.wrap_future(self._saver.submit(Operation((), saves_all=True)))
 
     def _submit(self, changes: tuple[Change, ...], operation_id: str | None) -> Future[Saved]:
         now = self._now()

@@ -1,4 +1,11 @@
-"""Saving the shared state: each change is applied to the newest stored state, or locally while the memory is down."""
+"""Saving the shared state: each change is applied to the newest stored state, or locally while the memory is down.
+
+1. A change is ``complete`` when the table has it, in a state that follows from every state read before.
+2. A stored state is older than the local one if it has the same origin and a lower version, as after a restore from a
+   backup. It never replaces the local one: that is written again, as its next version.
+3. A state that is gone was erased or has expired, and is gone here too.
+4. Changes that may wait are written with the next change that may not, at the latest after `MAY_WAIT_SECONDS`.
+"""
 
 import asyncio
 import logging
@@ -23,6 +30,8 @@ DEADLINE_SECONDS = 5.0
 REST_SECONDS = 1.0
 """How long a memory that did not answer is not asked again, so that no caller waits for it."""
 LONGEST_PAUSE_SECONDS = 30.0
+MAY_WAIT_SECONDS = 2.0
+"""So long a change that may wait is not in the store: a turn with many tool calls is one write, not one per step."""
 """Unsaved changes are retried after pauses that double up to this one."""
 MOST_UNSAVED = MAX_REMEMBERED_IDS = 1000
 _LONGEST_YIELD = 0.02
@@ -67,7 +76,9 @@ class StateSaver:
         self._pause = REST_SECONDS
         self._timer: asyncio.TimerHandle | None = None
         self._unsaved: list[Operation] = []
+        self._waiting: list[Operation] = []
         self._stored = SessionState()
+        self._version = 0
         self.state = SessionState()
         self.status = Status.UNAVAILABLE
         self.lost_changes = 0
@@ -76,7 +87,9 @@ class StateSaver:
     @property
     def unsaved(self) -> int:
         """How many changes are not saved yet."""
-        return len(self._unsaved)
+        with self._lock:
+            queued = sum(1 for operation in self._queue if operation.changes)
+        return len(self._unsaved) + len(self._waiting) + queued
 
     def submit(self, operation: Operation) -> Future[Saved]:
         """Queue the operation; its future has the result."""
@@ -103,6 +116,9 @@ class StateSaver:
             await self._save(batch)
 
     async def _save(self, batch: Sequence[Operation]) -> None:
+        if all(operation.may_wait for operation in batch):
+            self._let_wait(batch)
+            return
         permit = self._breaker.ask()
         if not permit.allowed:
             self._apply_locally(batch)
@@ -110,7 +126,7 @@ class StateSaver:
         try:
             with permit:
                 async with asyncio.timeout(DEADLINE_SECONDS):
-                    await self._exchange([*self._unsaved, *batch])
+                    await self._exchange([*self._unsaved, *self._waiting, *batch])
         except Exception as error:  # noqa: BLE001 - whatever fails, agents go on, and every waiting caller gets an answer
             if not self._is_unreachable:  # logged once, not at every attempt
                 logger.warning("the shared state of a session cannot be saved for now: %s", type(error).__name__)
@@ -121,17 +137,37 @@ class StateSaver:
         states = (await self._memory()).states
         while True:
             stored = await states.read(self._scope)
-            newest = SessionState.from_plain(stored.value)
-            state = self._applied(newest, operations)
-            if state is newest:
+            found = SessionState.from_plain(stored.value)
+            newest = self._stored if self._is_older(found, stored.version) else found
+            state, version = self._applied(newest, operations), stored.version
+            if state is found or (newest is found and not any(one.must_be_saved for one in operations)):
                 break
             try:
-                await states.write(self._scope, state.to_plain(), expected_version=stored.version)
+                version = await states.write(self._scope, state.to_plain(), expected_version=stored.version)
             except ConflictError:
                 await asyncio.sleep(random.uniform(0, _LONGEST_YIELD))  # noqa: S311
             else:
                 break
-        self._saved(newest, state, operations)
+        self._saved(newest, state, version, operations)
+
+    def _is_older(self, found: SessionState, version: int) -> bool:
+        return 0 < version < self._version and found.origin == self._stored.origin
+
+    def _let_wait(self, batch: Sequence[Operation]) -> None:
+        self.state = self._applied(self.state, batch)
+        self._wait_with([*self._waiting, *batch])
+        for operation in batch:
+            operation.settle(self.state, Status.UNAVAILABLE)
+
+    def _wait_with(self, operations: Sequence[Operation]) -> None:
+        begins = not self._waiting
+        self._waiting = [one for one in operations if one.changes and one.error is None and not one.repeated]
+        if begins and self._waiting:
+            asyncio.get_running_loop().call_later(MAY_WAIT_SECONDS, self._save_waiting)
+
+    def _save_waiting(self) -> None:
+        if self._waiting and not self._is_stopped:
+            self.submit(Operation((), saves_all=True))
 
     def _applied(self, state: SessionState, operations: Sequence[Operation]) -> SessionState:
         done = set(self._done)
@@ -141,12 +177,15 @@ class StateSaver:
                 done.add(operation.id)  # so that a repetition in the same batch is recognised
         return state
 
-    def _saved(self, newest: SessionState, state: SessionState, operations: Sequence[Operation]) -> None:
+    def _saved(self, newest: SessionState, state: SessionState, version: int, operations: Sequence[Operation]) -> None:
         before, known = self.state, self._stored
         self.lost_changes += sum(1 for operation in self._unsaved if operation.error is not None)
         self._unsaved = []
+        is_saved = any(operation.must_be_saved for operation in operations)
+        self._wait_with([] if is_saved else operations)
         self._is_unreachable, self._pause = False, REST_SECONDS
-        self._stored = self.state = state
+        self._stored, self._version = (state if is_saved else newest), version
+        self.state = state
         self.status = Status.PARTIAL if self.lost_changes else Status.COMPLETE
         if newest != known:
             self._on_external_change(before, state)
@@ -162,9 +201,11 @@ class StateSaver:
 
     def _apply_locally(self, batch: Sequence[Operation]) -> None:
         self.state = self._applied(self.state, batch)
-        for operation in batch:
-            if operation.changes and operation.error is None and not operation.repeated:
-                self._unsaved.append(operation)
+        for operation in self._waiting:
+            operation.may_wait = False
+        new = [one for one in batch if one.changes and one.error is None and not one.repeated]
+        self._unsaved += [*self._waiting, *new]
+        self._waiting = []
         too_many = max(len(self._unsaved) - MOST_UNSAVED, 0)
         del self._unsaved[:too_many]
         self.lost_changes += too_many
@@ -178,4 +219,4 @@ class StateSaver:
     def _try_again(self) -> None:
         self._timer = None
         if self._unsaved and not self._is_stopped:
-            self.submit(Operation(()))
+            self.submit(Operation((), saves_all=True))

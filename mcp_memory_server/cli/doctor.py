@@ -117,12 +117,13 @@ async def _probe(memory: Memory) -> str:
 
 
 async def _sessions(memory: Memory, settings: Settings) -> str:
-    """Ask the session store about a made-up session."""
+    """Ask the session cache whether it answers."""
     match parse_sessions(settings.sessions):
         case Nowhere():
             return "none: sessions are read from the table"
         case RedisStore():
-            await memory.states.read(Scope(f"doctor-{secrets.token_hex(6)}", "probe"))
+            if (cache := memory.sessions().cache) is not None:
+                await cache.ping()
             return "cached in Redis, which answered"  # without its address, which may hold a password
 
 

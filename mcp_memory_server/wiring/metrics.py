@@ -69,7 +69,6 @@ def measured_sessions(beside: SessionBackends, metrics: Metrics) -> SessionBacke
     from mcp_memory_server.adapters.opentelemetry.session_stores import (
         MeasuredSessionCache,
         MeasuredSessionDeadlines,
-        MeasuredSharedStateStore,
         SessionCalls,
     )
 
@@ -77,6 +76,5 @@ def measured_sessions(beside: SessionBackends, metrics: Metrics) -> SessionBacke
     return replace(
         beside,
         cache=beside.cache and MeasuredSessionCache(beside.cache, calls),
-        states=beside.states and MeasuredSharedStateStore(beside.states, calls),
         deadlines=beside.deadlines and MeasuredSessionDeadlines(beside.deadlines, calls),
     )

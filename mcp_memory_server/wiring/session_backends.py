@@ -27,7 +27,7 @@ from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_cache import SessionCache
 from mcp_memory_server.ports.session_deadlines import SessionDeadlines
-from mcp_memory_server.ports.shared_state_store import SharedStateStore
+from mcp_memory_server.ports.state_channel import StateChannel
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.packages import missing_package
 
@@ -44,11 +44,11 @@ REMOTE_STATE_POLL = timedelta(seconds=1)
 class SessionBackends:
     """What running sessions use beside the table; each may be done without.
 
-    Without a store of shared ``states`` they are in the table, and a watched one is read every ``state_poll``.
+    Without a channel that announces changes of shared states, a watched one is read every ``state_poll``.
     """
 
     cache: SessionCache | None = None
-    states: SharedStateStore | None = None
+    channel: StateChannel | None = None
     deadlines: SessionDeadlines | None = None
     outbox: Outbox | None = None
     dead_letters: DeadLetters | None = None
@@ -94,8 +94,8 @@ def open_backends(settings: Settings, now: Callable[[], datetime]) -> SessionBac
         raise ConfigurationError("MCP_MEMORY_ACKNOWLEDGE=outbox needs an outbox; MCP_MEMORY_OUTBOX is none")
     return SessionBackends(
         cache=None if sessions is None else sessions.cache,
-        states=None if sessions is None else sessions.states,
         deadlines=None if sessions is None else sessions.deadlines,
+        channel=None if sessions is None else sessions.channel,
         outbox=outbox,
         dead_letters=_open_dead_letters(settings, now),
         acknowledge=settings.acknowledge,

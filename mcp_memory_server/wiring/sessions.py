@@ -75,7 +75,7 @@ def run_sessions(
         stored,
         beside.cache,
         beside.deadlines,
-        beside.states or TableStates(table, now, poll=beside.state_poll),
+        TableStates(table, now, poll=beside.state_poll, channel=beside.channel),
         epoch,
         beside.outbox,
         timeout,
@@ -99,5 +99,6 @@ def run_sessions(
         finalizer=finalizer.finalizer,
         resumption=Resumption(reader, finalizer.rolling, searching.known),
         spending=finalizer.spending,
+        cache=stores.cache,
     )
     return RunningSessions(services, stores, reader, beside, outbox_worker, finalizer)

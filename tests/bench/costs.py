@@ -131,7 +131,7 @@ async def _memory(table: str, meter: Meter, stage: Stage, moment: list[datetime]
         opened.push_async_callback(sessions.close)
         model = open_anthropic(ANTHROPIC_MODEL, endpoint=service.endpoint, count=count_tokens, deadline=PATIENCE)
         options = FinalizerOptions(ChosenModel(model, DEFAULT_PRICES[ANTHROPIC_MODEL], Ceiling()))
-        beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines)
+        beside = SessionBackends(sessions.cache, sessions.channel, sessions.deadlines)
         # A second of the machine is none of the conversation's: counters are written as often as they would be.
         yield await opened.enter_async_context(
             running(

@@ -72,7 +72,7 @@ async def counted_conversations(engines: Engines, *, queued: bool = False) -> As
         opened.push_async_callback(table.close)
         sessions = open_redis(f"redis://127.0.0.1:{redis.port}/0", deadline=PATIENCE, settling=timedelta(0))
         opened.push_async_callback(sessions.close)
-        beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines)
+        beside = SessionBackends(sessions.cache, sessions.channel, sessions.deadlines)
         if queued:
             beside = _with_outbox(beside, sessions)
         memory = await opened.enter_async_context(running(table, beside, now=lambda: moment, monotonic=lambda: 0.0))

@@ -46,7 +46,10 @@ async def change(coordinator: StateCoordinator, agent: str, task: Task) -> None:
     for number in range(task.first, task.upto):
         name = f"{agent} {number}"
         changes = take_turn(), counted(agent, number)
-        await until_saved(partial(coordinator.change, *changes, operation_id=name))
+        saved = await until_saved(partial(coordinator.change, *changes, operation_id=name))
+        known = (await until_saved(coordinator.refresh)).state
+        for state in (saved.state, known):  # both said that they are complete
+            assert counts(state).get(agent) == number + 1, f"after {name} it was {counts(state).get(agent)}"
         print(json.dumps({"turn": name}), flush=True)
 
 

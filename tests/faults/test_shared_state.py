@@ -14,6 +14,7 @@ import pytest
 
 from agent_plugins.state.session_state import SessionState
 from mcp_memory_server import Settings, open_memory
+from tests.engines.servers import RedisServer
 from tests.faults.appenders import Appender
 from tests.faults.clients import ROOT
 from tests.faults.conversations import environment_of, settings
@@ -76,6 +77,42 @@ async def test_eight_agents_in_four_processes_lose_no_update(chosen: Settings, u
     assert acknowledged == updates
     assert found == dict.fromkeys(names, updates // AGENTS)
     assert state.conversation.turn_count == updates
+
+
+@pytest.mark.parametrize(
+    ("updates", "restarts"),
+    [pytest.param(80, 3, id="quick"), pytest.param(1600, 50, id="50 restarts", marks=pytest.mark.slow)],
+)
+async def test_a_redis_that_is_restarted_empty_loses_no_acknowledged_change(
+    tmp_path: Path, own_redis: RedisServer, updates: int, restarts: int
+) -> None:
+    chosen = settings(tmp_path, sessions=own_redis.url)
+    names = [f"agent-{number}" for number in range(AGENTS)]
+    done: set[int] = set()
+
+    async def work(place: int) -> list[str]:
+        async with changing(chosen, Task(names[place::PROCESSES], updates // AGENTS)) as program:
+            acknowledged = await program.acknowledged()
+            done.add(place)
+            assert await program.ended() == 0  # it fails at the first complete answer that lacks a change of its own
+            return acknowledged
+
+    async def restart() -> int:
+        times = 0
+        while times < restarts and len(done) < PROCESSES:
+            await asyncio.to_thread(own_redis.kill)
+            await asyncio.to_thread(own_redis.start)
+            times += 1
+        return times
+
+    working = asyncio.gather(*(work(place) for place in range(PROCESSES)))
+    times, said = await asyncio.gather(restart(), working)
+
+    found = counts(await state_of(chosen))
+    acknowledged = sum(map(len, said))
+    print(json.dumps({"restarts": times, "acknowledged": acknowledged, "lost": acknowledged - sum(found.values())}))
+    assert times == restarts
+    assert found == dict.fromkeys(names, updates // AGENTS)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from mcp_memory_server.domain.sessions.turns import Role, Turn
 from mcp_memory_server.ports.session_cache import SessionCache
 from mcp_memory_server.ports.session_deadlines import SessionDeadlines
 from mcp_memory_server.ports.shared_state_store import SharedStateStore
+from mcp_memory_server.ports.state_channel import StateChannel
 from tests.clock import FakeClock
 from tests.stores.tables import Now
 
@@ -30,13 +31,13 @@ EPOCH = 7
 
 
 class OpenSessions(Protocol):
-    """What one client opens: the session cache, the shared states and the deadlines of one store."""
+    """What one client opens: the session cache, the channel of shared states and the deadlines of one store."""
 
     @property
     def cache(self) -> SessionCache: ...
 
     @property
-    def states(self) -> SharedStateStore: ...
+    def channel(self) -> StateChannel: ...
 
     @property
     def deadlines(self) -> SessionDeadlines: ...
@@ -191,3 +192,8 @@ async def begin(
 def watching(states: SharedStateStore, scope: Scope) -> aclosing[AsyncGenerator[int]]:
     """Watch the state, and stop at the end of the block."""
     return aclosing(cast("AsyncGenerator[int]", states.watch(scope)))
+
+
+def listening(channel: StateChannel, scope: Scope) -> aclosing[AsyncGenerator[None]]:
+    """Listen for changes of the state, and stop at the end of the block."""
+    return aclosing(cast("AsyncGenerator[None]", channel.listen(scope)))

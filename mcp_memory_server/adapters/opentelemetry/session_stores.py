@@ -1,9 +1,9 @@
 """The stores of running sessions, measured: every call is passed on to the real one."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mcp_memory_server.adapters.opentelemetry.calls import MeasuredCalls
 from mcp_memory_server.domain.kernel.scope import Scope
@@ -12,7 +12,6 @@ from mcp_memory_server.domain.sessions.cached_session import (
     CacheContext,
     CachedSession,
     CacheMiss,
-    SharedState,
     StoredIds,
 )
 from mcp_memory_server.domain.sessions.turn_writes import TurnWrite
@@ -21,7 +20,6 @@ from mcp_memory_server.ports.metric_catalogue import READ_LATENCY, SESSION_STORE
 from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.ports.session_cache import SessionCache
 from mcp_memory_server.ports.session_deadlines import SessionDeadlines
-from mcp_memory_server.ports.shared_state_store import SharedStateStore
 
 R = TypeVar("R")
 
@@ -92,31 +90,6 @@ class MeasuredSessionCache:
     async def close(self) -> None:
         """See the port."""
         await self._cache.close()
-
-
-class MeasuredSharedStateStore:
-    """Implements the port."""
-
-    def __init__(self, states: SharedStateStore, calls: SessionCalls) -> None:
-        self._states = states
-        self._calls = calls
-
-    async def read(self, scope: Scope) -> SharedState:
-        """See the port."""
-        return await self._calls.make(READ_LATENCY, "read_state", self._states.read(scope))
-
-    async def write(self, scope: Scope, value: Any, *, expected_version: int) -> int:
-        """See the port."""
-        written = self._states.write(scope, value, expected_version=expected_version)
-        return await self._calls.make(WRITE_LATENCY, "write_state", written)
-
-    async def drop(self, scope: Scope) -> None:
-        """See the port."""
-        await self._calls.make(WRITE_LATENCY, "drop_state", self._states.drop(scope))
-
-    def watch(self, scope: Scope) -> AsyncIterator[int]:
-        """See the port. It waits for as long as nothing changes, so there is nothing to measure."""
-        return self._states.watch(scope)
 
 
 class MeasuredSessionDeadlines:

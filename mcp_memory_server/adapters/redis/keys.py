@@ -4,10 +4,10 @@
 what                       key                                       kind
 =========================  ========================================  ============================================
 a session                  {<space>:<bucket>}:session:<user>:<id>    hash; see lua/session.lua
-the state of a session     {<space>:<bucket>}:state:<user>:<id>      hash: version, value
+a state, earlier releases  {<space>:<bucket>}:state:<user>:<id>      hash: version, value; the table has it now
 the deadlines of a bucket  {<space>:<bucket>}:deadlines              sorted set of <user>:<id>, by milliseconds
 the outbox of a bucket     {<space>:<bucket>}:outbox:<part>          hashes and sorted sets; see lua/outbox.lua
-changes of a state         <space>:state:<user>:<id>                 channel; each message is the new version
+changes of a state         <space>:state:<user>:<id>                 channel; a message says that it changed
 =========================  ========================================  ============================================
 
 One script touches a session, its state, its deadline and its outbox. A cluster allows that only for keys in the same

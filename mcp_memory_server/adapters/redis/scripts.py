@@ -63,8 +63,6 @@ RECORD_STORED = _script("record_stored", "session", "adding")
 LOAD = _script("load", "session")
 FILL = _script("fill", "session", "outbox")
 DROP = _script("drop", "session")
-WRITE_STATE = _script("write_state", "session")
-DROP_STATE = _script("drop_state", "session")
 SETTLE = _script("settle", "session")
 SET_SUMMARY = _script("set_summary", "session")
 

@@ -7,7 +7,7 @@ from mcp_memory_server.adapters.redis.address import redis_address
 from mcp_memory_server.adapters.redis.calls import Calls
 from mcp_memory_server.adapters.redis.session_cache import RedisSessionCache
 from mcp_memory_server.adapters.redis.session_deadlines import RedisSessionDeadlines
-from mcp_memory_server.adapters.redis.shared_state_store import RedisSharedStateStore
+from mcp_memory_server.adapters.redis.state_channel import RedisStateChannel
 from mcp_memory_server.domain.sessions.limits import SETTLING
 
 DEADLINE = timedelta(milliseconds=180)
@@ -15,12 +15,12 @@ DEADLINE = timedelta(milliseconds=180)
 
 @dataclass(frozen=True)
 class RedisSessions:
-    """The session cache, the shared states and the deadlines of one Redis."""
+    """The session cache, the deadlines and the channel of shared states of one Redis."""
 
     calls: Calls
     cache: RedisSessionCache
-    states: RedisSharedStateStore
     deadlines: RedisSessionDeadlines
+    channel: RedisStateChannel
 
     async def close(self) -> None:
         """Close the client. Closing twice is harmless."""
@@ -40,5 +40,5 @@ def open_redis(
     """
     calls = Calls(redis_address(url, namespace), deadline)
     return RedisSessions(
-        calls, RedisSessionCache(calls, settling), RedisSharedStateStore(calls), RedisSessionDeadlines(calls)
+        calls, RedisSessionCache(calls, settling), RedisSessionDeadlines(calls), RedisStateChannel(calls)
     )

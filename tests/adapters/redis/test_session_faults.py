@@ -25,12 +25,12 @@ from tests.stores.sessions import (
     begin,
     cached,
     fill,
+    listening,
     load_whole,
     new_scope,
     token_for,
     try_to_append,
     turns_in_order,
-    watching,
 )
 
 pytestmark = pytest.mark.anyio
@@ -231,8 +231,6 @@ async def test_a_full_server_refuses_a_turn_changes_nothing_and_still_lets_go(
             await memory.cache.load(scope, epoch=EPOCH + 1)
         with pytest.raises(CacheUnavailableError):
             await memory.cache.load(new_scope(), epoch=EPOCH)
-        with pytest.raises(CacheUnavailableError):
-            await memory.states.write(scope, "x", expected_version=0)
         assert await load_whole(memory, scope) == copy
         await memory.cache.drop(scope)
         assert await try_to_append(memory, scope) is None
@@ -253,35 +251,37 @@ def promote(server: RedisServer) -> None:
         redis.replicaof("NO", "ONE")
 
 
-async def test_a_watcher_survives_a_restart_of_the_server(
+async def test_a_listener_survives_a_restart_of_the_server_and_looks_again(
     own_redis: RedisServer, memory: RedisSessions, scope: Scope
 ) -> None:
-    await memory.states.write(scope, "before", expected_version=0)
-    async with watching(memory.states, scope) as versions:
-        assert await asyncio.wait_for(anext(versions), 30) == 1
-        waiting = asyncio.create_task(anext(versions))
+    async with listening(memory.channel, scope) as changes:
+        await asyncio.wait_for(anext(changes), 30)
+        waiting = asyncio.create_task(anext(changes))
         own_redis.kill()
         own_redis.start()
-        await memory.states.write(scope, "after", expected_version=0)
 
-        seen = await asyncio.wait_for(waiting, 30)
-        while seen != 1:
-            seen = await asyncio.wait_for(anext(versions), 30)
-
-    assert (await memory.states.read(scope)).value == "after"
+        await asyncio.wait_for(waiting, 30)
 
 
-async def test_a_watcher_finds_the_server_when_it_comes_up_later(own_redis: RedisServer, scope: Scope) -> None:
+async def test_a_listener_goes_on_looking_while_there_is_no_server(own_redis: RedisServer, scope: Scope) -> None:
     own_redis.kill()
     memory = open_redis(own_redis.url, deadline=PATIENCE, settling=AT_ONCE)
-    async with watching(memory.states, scope) as versions:
-        waiting = asyncio.create_task(anext(versions))
+    async with listening(memory.channel, scope) as changes:
+        for _ in range(3):
+            await asyncio.wait_for(anext(changes), 30)
         own_redis.start()
-        await memory.states.write(scope, "x", expected_version=0)
+        await memory.channel.announce(scope)
 
-        seen = await asyncio.wait_for(waiting, 30)
-        while seen != 1:
-            seen = await asyncio.wait_for(anext(versions), 30)
+        await asyncio.wait_for(anext(changes), 30)
+    await memory.close()
+
+
+async def test_announcing_to_a_server_that_is_away_disturbs_nobody(own_redis: RedisServer, scope: Scope) -> None:
+    memory = open_redis(own_redis.url)
+    own_redis.kill()
+
+    await memory.channel.announce(scope)
+
     await memory.close()
 
 

@@ -14,7 +14,7 @@ from redis.crc import key_slot
 from mcp_memory_server.adapters.redis.keys import BUCKETS, keys_of
 from mcp_memory_server.adapters.redis.sessions import RedisSessions, open_redis
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.sessions.limits import STATE_LIFE, Tier, lifetime
+from mcp_memory_server.domain.sessions.limits import Tier, lifetime
 from mcp_memory_server.errors import CacheUnavailableError, ConfigurationError
 from tests.engines.servers import RedisServer, redis_server
 from tests.stores.sessions import (
@@ -25,11 +25,11 @@ from tests.stores.sessions import (
     append,
     begin,
     cached,
+    listening,
     load_whole,
     record_stored,
     try_to_append,
     turns_in_order,
-    watching,
 )
 
 pytestmark = pytest.mark.anyio
@@ -66,22 +66,21 @@ def requests_seen(redis: Any) -> Iterator[list[str]]:
                 seen.append(command["command"].split()[0])
 
 
-async def test_append_load_fill_note_and_write_state_are_one_round_trip_each(
+async def test_append_load_fill_note_and_announce_are_one_round_trip_each(
     memory: RedisSessions, redis: Any, scope: Scope
 ) -> None:
     async def all_of_them() -> None:
         await begin(memory, scope)
         await append(memory, scope)
         await record_stored(memory, scope, a_turn())
-        version = (await memory.states.read(scope)).version
-        await memory.states.write(scope, "x", expected_version=version)
+        await memory.channel.announce(scope)
 
     await all_of_them()  # the server learns the scripts, and the client connects
     await memory.cache.drop(scope)
     with requests_seen(redis) as seen:
         await all_of_them()
 
-    assert seen == ["EVALSHA", "EVALSHA", "EVALSHA", "EVALSHA", "HMGET", "EVALSHA"]
+    assert seen == ["EVALSHA", "EVALSHA", "EVALSHA", "EVALSHA", "PUBLISH"]
 
 
 async def test_scripts_that_the_server_forgot_are_sent_again(memory: RedisSessions, redis: Any, scope: Scope) -> None:
@@ -104,17 +103,14 @@ async def test_a_session_lives_as_long_as_its_tier_and_depth_say(
     assert lifetime(tier, depth) - timedelta(minutes=1) < left <= lifetime(tier, depth)
 
 
-async def test_a_state_lives_two_hours_from_the_last_turn_or_write(
+async def test_a_state_that_an_earlier_release_stored_there_goes_with_its_session(
     memory: RedisSessions, redis: Any, scope: Scope
 ) -> None:
-    key = keys_of(scope).state
-    await memory.states.write(scope, "x", expected_version=0)
-    assert STATE_LIFE - timedelta(minutes=1) < timedelta(milliseconds=redis.pttl(key)) <= timedelta(hours=2)
+    redis.hset(keys_of(scope).state, mapping={"version": 1, "value": "{}"})
 
-    redis.expire(key, 60)
-    await append(memory, scope, after="")
+    await memory.cache.drop(scope)
 
-    assert redis.ttl(key) > 7000
+    assert not redis.exists(keys_of(scope).state)
 
 
 async def test_a_copy_that_was_only_asked_for_lives_as_long_as_a_new_session(
@@ -204,15 +200,15 @@ async def test_a_password_is_used_and_a_wrong_one_is_not_told(tmp_path: Path, sc
         wrong = open_redis(f"redis://memory:{SECRET}@127.0.0.1:{server.port}", deadline=PATIENCE, settling=AT_ONCE)
 
         await begin(right, scope)
-        await right.states.write(scope, "x", expected_version=0)
-        async with watching(right.states, scope) as versions:
-            version = await asyncio.wait_for(anext(versions), 30)
+        async with listening(right.channel, scope) as changes:
+            await asyncio.wait_for(anext(changes), 30)
+            await right.channel.announce(scope)
+            await asyncio.wait_for(anext(changes), 30)
         with pytest.raises(CacheUnavailableError) as failure:
             await wrong.cache.load(scope, epoch=EPOCH)
         await right.close()
         await wrong.close()
 
-    assert version == 1
     assert SECRET not in f"{failure.value!r} {failure.value.__cause__!r}"
 
 

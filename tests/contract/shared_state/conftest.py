@@ -1,4 +1,4 @@
-"""Stores of shared states for every engine: in Redis, and in a table."""
+"""Stores of shared states: in a table, with each channel that announces changes, and without one."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,7 +16,7 @@ from tests.clock import FakeClock
 from tests.stores.sessions import PATIENCE
 from tests.stores.tables import Address, SqliteAddress
 
-POLL = timedelta(milliseconds=5)
+POLL, NEVER = timedelta(milliseconds=5), timedelta(days=1)
 
 
 class Place(Protocol):
@@ -24,14 +24,18 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True)
-class InRedis:
+class Announced:
+    """A table whose states are announced in this Redis."""
+
+    address: Address
     url: str
 
     @asynccontextmanager
-    async def open(self, clock: FakeClock) -> AsyncIterator[SharedStateStore]:  # noqa: ARG002
-        stores = open_redis(self.url, deadline=PATIENCE)
-        yield stores.states
-        await stores.close()
+    async def open(self, clock: FakeClock) -> AsyncIterator[SharedStateStore]:
+        table, sessions = await self.address.open(clock), open_redis(self.url, deadline=PATIENCE)
+        yield TableStates(table, clock, poll=NEVER, channel=sessions.channel)
+        await sessions.close()
+        await table.close()
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,9 @@ class InTable:
 @pytest.fixture(params=("redis", "redis-cluster", "sqlite"))
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "redis":
-        return InRedis(request.getfixturevalue("shared_redis").url)
+        return Announced(SqliteAddress(tmp_path / "memory.db"), request.getfixturevalue("shared_redis").url)
     if request.param == "redis-cluster":
-        return InRedis(request.getfixturevalue("redis_cluster_url"))
+        return Announced(SqliteAddress(tmp_path / "memory.db"), request.getfixturevalue("redis_cluster_url"))
     # The other tables keep the same promises, which tests/contract/item_table checks.
     return InTable(SqliteAddress(tmp_path / "memory.db"))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,20 +10,30 @@ import pytest
 from agent_plugins.state import state_saver
 from agent_plugins.state.changes import enter_phase, fill_slot, take_turn
 from agent_plugins.state.conversation_state import Phase
-from agent_plugins.state.session_state import REMEMBERED_OPERATIONS, SessionState
+from agent_plugins.state.session_state import REMEMBERED_OPERATIONS
 from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import Memory, Scope, Settings, Status, UnavailableError, open_memory
-from tests.engines.servers import RedisServer
-from tests.engines.tcp_proxy import TcpProxy
-from tests.faults.conversations import until
+from tests.engines.http_proxy import Asked, Fate, HttpProxy, always
+from tests.faults.conversations import dynamodb_url, until
+from tests.stores.tables import DynamoDbAddress, DynamoDbTables
 
 pytestmark = pytest.mark.anyio
 
 CHAT = Scope("ana", "chat")
 
 
-def settings(folder: Path, sessions: str = "none") -> Settings:
-    return Settings(table=f"sqlite://{folder}/memory.db", sessions=sessions)
+@pytest.fixture
+def table(dynamodb_local_tables: DynamoDbTables) -> Iterator[DynamoDbAddress]:
+    with dynamodb_local_tables.fresh() as address:
+        yield address
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(table=f"sqlite://{folder}/memory.db")
+
+
+def through(proxy: HttpProxy, table: DynamoDbAddress) -> Settings:
+    return Settings(table=dynamodb_url(table.table, proxy.endpoint))
 
 
 async def until_saved(coordinator: StateCoordinator) -> None:
@@ -32,16 +43,16 @@ async def until_saved(coordinator: StateCoordinator) -> None:
     await until(holds, "everything is saved")
 
 
-async def test_changes_made_while_redis_is_away_are_saved_when_it_is_back_beside_those_of_others(
-    tmp_path: Path, own_redis: RedisServer
+async def test_changes_made_while_the_table_is_away_are_saved_when_it_is_back_beside_those_of_others(
+    table: DynamoDbAddress,
 ) -> None:
-    async with open_memory(settings(tmp_path, own_redis.url)) as memory:
+    async with HttpProxy(table.endpoint) as proxy, open_memory(through(proxy, table)) as memory:
         one, other = StateCoordinator(memory, CHAT), StateCoordinator(memory, CHAT)
         await one.change(take_turn())
-        own_redis.freeze()
+        proxy.decide(always(Fate.HANGS))
         away = [await one.change(take_turn(), fill_slot("size", "L")), await one.change(fill_slot("colour", "red"))]
         context = one.to_agent_context()
-        own_redis.thaw()
+        proxy.decide(always(Fate.PASSES))
         await until_saved(one)
         await other.change(fill_slot("brand", "any"))
         found = (await one.refresh()).state.conversation
@@ -53,10 +64,10 @@ async def test_changes_made_while_redis_is_away_are_saved_when_it_is_back_beside
 
 
 async def test_only_the_first_call_waits_for_a_memory_that_is_away(
-    tmp_path: Path, own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+    table: DynamoDbAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[None] = []
-    async with open_memory(settings(tmp_path, own_redis.url)) as memory:
+    async with HttpProxy(table.endpoint) as proxy, open_memory(through(proxy, table)) as memory:
 
         async def counted() -> Memory:
             asked.append(None)
@@ -64,7 +75,7 @@ async def test_only_the_first_call_waits_for_a_memory_that_is_away(
 
         monkeypatch.setattr(state_saver, "REST_SECONDS", 3600.0)
         coordinator = StateCoordinator(counted, CHAT)
-        own_redis.kill()
+        proxy.decide(always(Fate.HANGS))
         saved = [await coordinator.change(take_turn()) for _ in range(50)]
 
     assert {each.status for each in saved} == {Status.UNAVAILABLE}
@@ -73,14 +84,14 @@ async def test_only_the_first_call_waits_for_a_memory_that_is_away(
 
 
 async def test_a_change_that_cannot_be_applied_when_the_memory_is_back_is_dropped_and_the_status_says_so(
-    tmp_path: Path, own_redis: RedisServer
+    table: DynamoDbAddress,
 ) -> None:
-    async with open_memory(settings(tmp_path, own_redis.url)) as memory:
+    async with HttpProxy(table.endpoint) as proxy, open_memory(through(proxy, table)) as memory:
         one, other = StateCoordinator(memory, CHAT), StateCoordinator(memory, CHAT)
         await one.change(enter_phase(Phase.SLOT_FILLING))
-        own_redis.freeze()
+        proxy.decide(always(Fate.HANGS))
         await one.change(enter_phase(Phase.TOOL_EXECUTION))
-        own_redis.thaw()
+        proxy.decide(always(Fate.PASSES))
         await other.change(enter_phase(Phase.HANDOFF))
         await until_saved(one)
 
@@ -89,31 +100,35 @@ async def test_a_change_that_cannot_be_applied_when_the_memory_is_back_is_droppe
     assert "- shared state: partial;" in one.to_agent_context()
 
 
-async def test_a_write_whose_answer_was_lost_happens_once_whatever_others_write(
-    tmp_path: Path, own_redis: RedisServer
-) -> None:
-    proxy = TcpProxy(own_redis.port)
-
-    def turn_whose_answer_is_lost(state: SessionState) -> SessionState:
-        """It is applied after the state was read, so the next reply is that to the write."""
-        proxy.lose_next_reply = proxy.lost == 0
-        return take_turn()(state)
-
-    async with proxy, open_memory(settings(tmp_path, f"redis://127.0.0.1:{proxy.port}/0")) as memory:
+async def test_a_write_whose_answer_was_lost_happens_once_whatever_others_write(table: DynamoDbAddress) -> None:
+    async with HttpProxy(table.endpoint) as proxy, open_memory(through(proxy, table)) as memory:
         coordinator = StateCoordinator(memory, CHAT)
         await coordinator.change(take_turn())
-        lost = await coordinator.change(turn_whose_answer_is_lost, operation_id="lost")
-        async with open_memory(settings(tmp_path, own_redis.url)) as others:
+        proxy.decide(lost_once(proxy))
+        lost = await coordinator.change(take_turn(), operation_id="lost")
+        async with open_memory(Settings(table=dynamodb_url(table.table, table.endpoint))) as others:
             other = StateCoordinator(others, CHAT)
             for number in range(2 * REMEMBERED_OPERATIONS):
                 await other.change(take_turn(), operation_id=str(number))
+        proxy.decide(always(Fate.PASSES))
         again = asyncio.create_task(coordinator.change(take_turn(), operation_id="lost"))
         await until_saved(coordinator)
         await again
         found = (await coordinator.refresh()).state.conversation
 
-    assert (proxy.lost, lost.status) == (1, Status.UNAVAILABLE)
+    assert (proxy.met["PutItem", Fate.LOSES_ITS_REPLY], lost.status) == (1, Status.UNAVAILABLE)
     assert found.turn_count == 2 + 2 * REMEMBERED_OPERATIONS
+
+
+def lost_once(proxy: HttpProxy) -> Callable[[Asked], Fate]:
+    """Lose the reply to the first write, and answer nothing that is asked after it."""
+
+    def decide(asked: Asked) -> Fate:
+        if proxy.met["PutItem", Fate.LOSES_ITS_REPLY]:
+            return Fate.HANGS
+        return Fate.LOSES_ITS_REPLY if asked.operation == "PutItem" else Fate.PASSES
+
+    return decide
 
 
 async def test_a_memory_that_cannot_be_opened_stops_nobody() -> None:

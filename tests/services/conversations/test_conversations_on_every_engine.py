@@ -28,7 +28,9 @@ async def memory(request: pytest.FixtureRequest, item_table: ItemTable, clock: F
             yield memory
         return
     stores = await RedisStores(request.getfixturevalue("shared_redis").url, namespace=uuid4().hex).open(clock)
-    async with running(item_table, SessionBackends(stores.cache, stores.states, stores.deadlines), now=clock) as memory:
+    async with running(
+        item_table, SessionBackends(stores.cache, stores.channel, stores.deadlines), now=clock
+    ) as memory:
         yield memory
     await stores.close()
 

@@ -21,7 +21,6 @@ from mcp_memory_server.adapters.opentelemetry.prometheus_page import PrometheusP
 from mcp_memory_server.adapters.opentelemetry.session_stores import (
     MeasuredSessionCache,
     MeasuredSessionDeadlines,
-    MeasuredSharedStateStore,
     SessionCalls,
 )
 from mcp_memory_server.adapters.redis.sessions import open_redis
@@ -34,7 +33,6 @@ from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metric_catalogue import METRICS, SESSION_CACHE_READS, Kind, Metric
 from mcp_memory_server.ports.session_cache import SessionCache
 from mcp_memory_server.ports.session_deadlines import SessionDeadlines
-from mcp_memory_server.ports.shared_state_store import SharedStateStore
 from tests.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -155,14 +153,14 @@ async def test_a_session_store_that_does_not_answer_is_counted_as_an_error(
     metrics: OpenTelemetryMetrics, reader: InMemoryMetricReader
 ) -> None:
     sessions = open_redis(NOBODY_LISTENS)
-    states = MeasuredSharedStateStore(sessions.states, SessionCalls(metrics, "redis"))
+    cache = MeasuredSessionCache(sessions.cache, SessionCalls(metrics, "redis"))
 
     with pytest.raises(CacheUnavailableError):
-        await states.read(Scope("anna", "s1"))
+        await cache.drop(Scope("anna", "s1"))
     await sessions.close()
 
-    assert labels(reader, catalogue.SESSION_STORE_ERRORS) == [("read_state", "redis")]
-    assert labels(reader, catalogue.READ_LATENCY) == [("read_state", "redis", "unavailable")]
+    assert labels(reader, catalogue.SESSION_STORE_ERRORS) == [("drop", "redis")]
+    assert labels(reader, catalogue.WRITE_LATENCY) == [("drop", "redis", "unavailable")]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +231,6 @@ def methods(port: type) -> dict[str, Callable[..., Any]]:
     [
         (MeasuredItemTable, ItemTable),
         (MeasuredSessionCache, SessionCache),
-        (MeasuredSharedStateStore, SharedStateStore),
         (MeasuredSessionDeadlines, SessionDeadlines),
     ],
 )

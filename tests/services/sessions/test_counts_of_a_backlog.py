@@ -60,7 +60,7 @@ async def opened(
     outbox = RedisOutbox.of(sessions) if in_cache else SqliteOutbox(path.with_name("outbox.db"))
     dead_letters = SqliteDeadLetters(path.with_name("outbox.db"))
     beside = SessionBackends(
-        sessions.cache, sessions.states, sessions.deadlines, outbox, dead_letters, acknowledge, in_cache
+        sessions.cache, sessions.channel, sessions.deadlines, outbox, dead_letters, acknowledge, in_cache
     )
     async with running(table.as_table, beside) as memory:
         yield memory, table

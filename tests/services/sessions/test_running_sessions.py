@@ -59,7 +59,7 @@ async def a_process(
     sessions = open_redis(redis, namespace=namespace, deadline=PATIENCE, settling=timedelta(0))
     outbox = SqliteOutbox(path.with_name("outbox.db"), now=clock)
     dead_letters = SqliteDeadLetters(path.with_name("outbox.db"), now=clock)
-    beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines, outbox, dead_letters, acknowledge)
+    beside = SessionBackends(sessions.cache, sessions.channel, sessions.deadlines, outbox, dead_letters, acknowledge)
     async with running(table.as_table, beside, now=clock, monotonic=lambda: clock().timestamp()) as memory:
         yield Process(memory, table)
     for store in (sessions, outbox, dead_letters, table):

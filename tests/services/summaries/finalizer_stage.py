@@ -43,7 +43,7 @@ async def finalizing_memory(
     if redis is not None:
         namespace = sha256(str(path).encode()).hexdigest()  # the same for every process over one table
         sessions = open_redis(redis, namespace=namespace, deadline=PATIENCE, settling=timedelta(0))
-        beside = SessionBackends(sessions.cache, sessions.states, sessions.deadlines)
+        beside = SessionBackends(sessions.cache, sessions.channel, sessions.deadlines)
     chosen = FinalizerOptions(None if options is None else options.model, runs=runs)
     async with running(
         wrap(table), beside, now=clock, monotonic=lambda: clock().timestamp(), metrics=metrics, finalizer=lambda: chosen
