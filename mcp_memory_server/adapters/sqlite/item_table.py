@@ -11,9 +11,16 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from mcp_memory_server.adapters.sqlite.file import connect, prepare_file, primary_code
-from mcp_memory_server.adapters.sqlite.opened_file import OpenedFile, error_from
+from mcp_memory_server.adapters.sqlite.opened_file import LogLostError, OpenedFile, error_from
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
-from mcp_memory_server.adapters.sqlite.statements import apply_all, delete_expired, find, select, select_index
+from mcp_memory_server.adapters.sqlite.statements import (
+    apply_all,
+    delete_expired,
+    delete_long_expired,
+    find,
+    select,
+    select_index,
+)
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, place_from
@@ -41,13 +48,15 @@ class SqliteItemTable:
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="memory-reader")
-        self._file = OpenedFile(path)
         self._here = connect(path)
+        try:
+            self._file = OpenedFile(path, self._here)
+        except sqlite3.Error as error:
+            self._here.close()
+            raise self._ours(error) from error
         self._here.execute("PRAGMA busy_timeout = 0")
         self._is_read_here = threading.Lock()
-        self._writer = Writer(
-            connect(path), lambda connection: delete_expired(connection, now()), self._file.check_in_place
-        )
+        self._writer = Writer(connect(path), lambda connection: delete_long_expired(connection, now()), self._file)
         self._closed = False
 
     @classmethod
@@ -221,7 +230,7 @@ class SqliteItemTable:
         self._refuse_when_closed()
 
         def read() -> R:
-            self._file.check_in_place()
+            self._check_in_place()
             return work(self._reader())
 
         try:
@@ -235,7 +244,7 @@ class SqliteItemTable:
         if not self._is_read_here.acquire(blocking=False):
             return None
         try:
-            self._file.check_in_place()
+            self._check_in_place()
             return work(self._here)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -250,6 +259,13 @@ class SqliteItemTable:
             return await asyncio.wrap_future(self._writer.submit(work))
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._ours(error) from error
+
+    def _check_in_place(self) -> None:
+        try:
+            self._file.check_in_place()
+        except LogLostError:
+            self._writer.submit(lambda _: None)  # which finds it too, and saves what the log holds
+            raise
 
     def _refuse_when_closed(self) -> None:
         if self._closed:

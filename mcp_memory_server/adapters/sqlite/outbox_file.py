@@ -127,12 +127,10 @@ class OutboxFile:
         # Called in the one reader thread only, so nobody else opens it meanwhile.
         if self._opened is None:
             check_outbox_file(self._path)
-            file = OpenedFile(self._path)
-            self._opened = _Opened(
-                file,
-                _connect(self._path, min(self._deadline, _READER_TIMEOUT)),
-                Writer(_connect(self._path, self._deadline), _nothing_expires, file.check_in_place),
-            )
+            reading = _connect(self._path, min(self._deadline, _READER_TIMEOUT))
+            file = OpenedFile(self._path, reading)
+            writer = Writer(_connect(self._path, self._deadline), _nothing_expires, file)
+            self._opened = _Opened(file, reading, writer)
         return self._opened
 
     def _ours(self, error: Exception) -> TableUnavailableError | TableFullError:

@@ -1,8 +1,9 @@
 """What is asked of the file, in SQL. All of it runs in the thread that owns the connection."""
 
+import math
 import sqlite3
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mcp_memory_server.adapters.sqlite.file import INDEX_PK, INDEX_SK
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
@@ -23,6 +24,10 @@ from mcp_memory_server.domain.kernel.items import (
 from mcp_memory_server.errors import ConflictError, InvalidRequestError
 
 Parameters = tuple[str | float, ...]
+
+KEPT_EXPIRED = timedelta(days=7)
+"""So long an expired item stays in the file, hidden, in case the clock is wrong."""
+NOTED_AGAIN = timedelta(days=1)
 
 _ALIVE = "(expires_at IS NULL OR expires_at > ?)"
 
@@ -93,6 +98,26 @@ def delete_expired(connection: sqlite3.Connection, now: datetime) -> None:
     condition = "expires_at IS NOT NULL AND expires_at <= ?"
     if connection.execute(f"SELECT 1 FROM items WHERE {condition} LIMIT 1", (now.timestamp(),)).fetchone():
         connection.execute(f"DELETE FROM items WHERE {condition}", (now.timestamp(),))
+
+
+def delete_long_expired(connection: sqlite3.Connection, now: datetime) -> None:
+    """Remove what was seen to be expired `KEPT_EXPIRED` ago, and note at most once a day when something was seen.
+
+    A clock that is wrong at one start therefore hides items, and deletes none: they are back when the clock is right.
+    """
+    moment = math.floor(now.timestamp())
+    condition = "expires_at IS NOT NULL AND expires_at <= ?"
+    if not connection.execute(f"SELECT 1 FROM items WHERE {condition} LIMIT 1", (moment,)).fetchone():
+        return
+    connection.execute("CREATE TABLE IF NOT EXISTS sweeps (at INTEGER PRIMARY KEY)")  # files of earlier releases too
+    long_ago = moment - math.ceil(KEPT_EXPIRED.total_seconds())
+    (seen,) = connection.execute("SELECT max(at) FROM sweeps WHERE at <= ?", (long_ago,)).fetchone()
+    if seen is not None:
+        connection.execute(f"DELETE FROM items WHERE {condition}", (seen,))
+        connection.execute("DELETE FROM sweeps WHERE at < ?", (seen,))
+    day_ago = moment - math.ceil(NOTED_AGAIN.total_seconds())
+    if not connection.execute("SELECT 1 FROM sweeps WHERE at > ? AND at <= ?", (day_ago, moment)).fetchone():
+        connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?)", (moment,))
 
 
 def _apply(connection: sqlite3.Connection, write: Write, before: Stored, operation: str) -> Stored:

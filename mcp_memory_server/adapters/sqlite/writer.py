@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from mcp_memory_server.adapters.sqlite.opened_file import LogLostError, OpenedFile
 from mcp_memory_server.errors import TableUnavailableError
 
 R = TypeVar("R")
@@ -34,11 +35,11 @@ class Writer:
         self,
         connection: sqlite3.Connection,
         sweep: Callable[[sqlite3.Connection], None],
-        check_in_place: Callable[[], None],
+        file: OpenedFile,
     ) -> None:
         self._connection = connection
         self._sweep = sweep
-        self._check_in_place = check_in_place
+        self._file = file
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="memory-writer", daemon=True)
         self._thread.start()
@@ -88,9 +89,11 @@ class Writer:
                 self._try(job, alone=len(batch) == 1)
             if self._connection.in_transaction:
                 self._connection.execute("COMMIT")
-            self._check_in_place()  # afterwards: what is acknowledged lies where it will be looked for
+            self._file.check_in_place()  # afterwards: what is acknowledged lies where it will be looked for
         except (sqlite3.Error, TableUnavailableError) as error:
             self._roll_back()
+            if isinstance(error, LogLostError):
+                self._file.move_log(self._connection)
             for job in batch:
                 job.error = error
         for job in batch:
