@@ -1,4 +1,4 @@
-"""What a wrong clock hides is in the file still: expired items are deleted a week after they were seen to be expired."""
+"""A wrong clock hides what it takes for expired, and deletes nothing: that happens a week after it was seen."""
 
 import sqlite3
 from contextlib import closing
