@@ -96,7 +96,7 @@ def compose_finalizer(
         table,
         stores,
         reader,
-        SessionLeases(table, now, owner=owner),
+        SessionLeases(table, now, owner=owner, monotonic=monotonic),
         summaries,
         summarizing,
         Lessons(facts),

@@ -15,6 +15,8 @@ from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTu
 from mcp_memory_server.errors import TableUnavailableError
 
 UNREADABLE_PAUSE = timedelta(minutes=10)
+STEPPED_BACK = timedelta(minutes=1)
+"""A lease that ends so much later than one that begins now was taken before the clock was set back."""
 """A line stands still so long when one of its turns cannot be read; then it is tried and reported again."""
 
 Line = tuple[str, str]
@@ -68,9 +70,9 @@ def claim(connection: sqlite3.Connection, wanted: Claim) -> list[ClaimedTurn]:
     connection.execute("UPDATE lines SET until = ? WHERE owner = ?", (until, wanted.owner))
     # The oldest so many turns stand in the so many lines whose first ones are the oldest.
     lines: list[Line] = connection.execute(
-        "SELECT user, session FROM lines WHERE due <= ? AND (owner IS NULL OR owner = ? OR until <= ?) "
+        "SELECT user, session FROM lines WHERE due <= ? AND (owner IS NULL OR owner = ? OR until <= ? OR until > ?) "
         "ORDER BY first LIMIT ?",
-        (moment, wanted.owner, moment, wanted.most),
+        (moment, wanted.owner, moment, until + STEPPED_BACK.total_seconds(), wanted.most),
     ).fetchall()
     places = sorted((number, line) for line in lines for number in _due(connection, line, moment, wanted.most))
     claimed = list(_readable(connection, places[: wanted.most], wanted.now))

@@ -6,6 +6,8 @@ Invariants:
    the table and waits for `SNAPSHOT_LASTS`, which is how long any process may rely on its last snapshot of the epoch.
 3. While any writer is disconnected nobody serves a cached session.
 4. Setting or removing the entry of a disconnected writer begins a new epoch, so older cached sessions are never served.
+5. The clocks of two machines are not compared. An entry is that of a dead writer if this process saw it unchanged for
+   `DISCONNECTED_LASTS`, or if it ended so long ago that no clock is that wrong (`CLOCKS_DIFFER`).
 
     connected --disconnect()--> announced --SNAPSHOT_LASTS--> writes past the cache
         ^                           |  heartbeat() every half of DISCONNECTED_LASTS  |
@@ -28,6 +30,8 @@ SNAPSHOT_LASTS = timedelta(seconds=5)
 """How long a process relies on a snapshot. A turn of a process that lost the session cache waits that long."""
 DISCONNECTED_LASTS = timedelta(minutes=2)
 """An entry that is not renewed for this long is that of a process that died. It is renewed four times as often."""
+CLOCKS_DIFFER = timedelta(hours=2)
+"""Clocks of machines are assumed to differ by less."""
 
 _EPOCH = "epoch"
 _DISCONNECTED = "away:"
@@ -70,6 +74,7 @@ class CacheEpoch:
         self._wake = wake
         self._lock = Lock()
         self._snapshot: EpochSnapshot | None = None
+        self._seen: dict[str, tuple[int, float]] = {}  # entries of others, and since when they are as they are
         self._reading = False
         self._is_disconnected = False
         self._announced_at: float | None = None
@@ -162,9 +167,7 @@ class CacheEpoch:
 
     async def _without_dead_writers(self, item: Item | None) -> Item | None:
         """Remove the entries of processes that died while they were disconnected. That begins a new epoch too."""
-        dead = [
-            name for name, until in _entries(item).items() if until <= self._now().timestamp() and name != self._entry
-        ]
+        dead = self._dead(_entries(item))
         if item is None or not dead:
             return item
         try:
@@ -173,6 +176,20 @@ class CacheEpoch:
             )
         except ConflictError:
             return await self._table.get(COPIES_EPOCH)
+
+    def _dead(self, entries: Mapping[str, int]) -> list[str]:
+        moment, long_ago = self._monotonic(), (self._now() - CLOCKS_DIFFER).timestamp()
+        with self._lock:
+            self._seen = {
+                name: seen if (seen := self._seen.get(name)) is not None and seen[0] == until else (until, moment)
+                for name, until in entries.items()
+                if name != self._entry
+            }
+            return [
+                name
+                for name, (until, since) in self._seen.items()
+                if until <= long_ago or moment - since >= DISCONNECTED_LASTS.total_seconds()
+            ]
 
     async def _announce(self, change: Update) -> None:
         self._may_have_entry = True  # also if no answer comes

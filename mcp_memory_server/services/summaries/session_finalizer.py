@@ -188,7 +188,7 @@ class SessionFinalizer:
     async def _finish(self, scope: Scope) -> bool:
         """Summarize the session if it is over and not summarized; return whether nothing is left to do now."""
         record = await self._leases.read(scope)
-        if self._leases.is_held_elsewhere(record):
+        if self._leases.is_held_elsewhere(scope, record):
             return False
         session = await self._reader.last(scope, MOST_TURNS, View.SUMMARY)
         if session.status is not Status.COMPLETE:

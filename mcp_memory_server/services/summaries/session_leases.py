@@ -3,11 +3,13 @@
 `session_finalizer` has the invariants and the state diagram of the protocol.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.items import Write
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.limits import LIVES, Tier, lifetime
@@ -27,6 +29,7 @@ from mcp_memory_server.schema.turn_records import session_of
 
 LEASE = timedelta(minutes=2)
 """Longer than two attempts to ask a model may take."""
+SESSIONS_SEEN = 1000
 LONGEST_LIFE = max(life.later for life in LIVES.values())
 LOOKED_BACK = timedelta(days=8)
 """Sessions that were due before that are found only by the command `fold`, which looks back further."""
@@ -35,10 +38,19 @@ LOOKED_BACK = timedelta(days=8)
 class SessionLeases:
     """When each session is due, and which process finalizes it. The version of the record is the fencing token."""
 
-    def __init__(self, table: ItemTable, now: Callable[[], datetime], *, owner: str) -> None:
+    def __init__(
+        self,
+        table: ItemTable,
+        now: Callable[[], datetime],
+        *,
+        owner: str,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._table = table
         self._now = now
         self._owner = owner
+        self._monotonic = monotonic
+        self._seen = LruCache[Scope, tuple[int, float]](SESSIONS_SEEN)
 
     async def watch(self, scope: Scope, tier: Tier) -> None:
         """List the session as due when it must be over. The session cache may report it earlier."""
@@ -65,9 +77,19 @@ class SessionLeases:
         """Return the session's record; its defaults if there is none."""
         return ending_from(await self._table.get(ending_key(scope)))
 
-    def is_held_elsewhere(self, record: Ending) -> bool:
-        """Return whether another process holds the lease."""
-        return record.is_held(self._owner, self._now())
+    def is_held_elsewhere(self, scope: Scope, record: Ending) -> bool:
+        """Return whether another process holds the lease.
+
+        Clocks of machines differ: a lease that this process saw unchanged for `LEASE` is over, whatever time it names.
+        """
+        if not record.is_held(self._owner, self._now()):
+            return False
+        moment = self._monotonic()
+        version, since = self._seen.get(scope) or (record.version, moment)
+        if version != record.version:
+            since = moment
+        self._seen.put(scope, (record.version, since))
+        return moment - since < LEASE.total_seconds()
 
     def is_over(self, record: Ending, last: Turn, turn_count: int) -> bool:
         """Return whether the session was ended after its last turn, or has been idle for its lifetime."""

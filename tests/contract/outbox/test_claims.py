@@ -169,3 +169,14 @@ async def test_an_owner_whose_session_another_one_has_can_put_nothing_off(
     await outbox.put_off("one", late.receipt, timedelta(hours=1))
 
     assert [one.attempts for one in await claim(other_outbox, "two")] == [0]
+
+
+async def test_the_lease_of_one_that_died_an_hour_ahead_of_the_clock_is_taken_over(
+    outbox: Outbox, other_outbox: Outbox, clock: FakeClock
+) -> None:
+    await add_all(outbox, ANA, "1", "2")
+    clock.advance(timedelta(hours=1))
+    await claim(outbox, "one")
+    clock.advance(-timedelta(hours=1))
+
+    assert said(await claim(other_outbox, "two")) == ["1", "2"]

@@ -109,6 +109,25 @@ async def test_a_process_that_dies_while_away_is_given_up_and_copies_of_its_time
     assert not one.may_bypass_cache()
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_clocks_that_differ_by_an_hour_decide_neither_who_is_dead_nor_who_lives(
+    table: WatchedTable, clock: FakeClock, hours: int
+) -> None:
+    wrong = FakeClock(clock() + timedelta(hours=hours))
+    one = CacheEpoch(table.as_table, wrong, process="one", monotonic=lambda: clock().timestamp())
+    other = process("other", table, clock)
+    await away(one)
+    for _ in range(12):
+        for each in (clock, wrong):
+            each.advance(DISCONNECTED_LASTS / 4)
+        await one.heartbeat()
+        assert not (await other.read_snapshot()).may_use_cache
+
+    clock.advance(DISCONNECTED_LASTS)  # from here on it is dead
+
+    assert (await other.read_snapshot()).may_use_cache
+
+
 async def test_a_process_that_stays_away_is_not_given_up(table: WatchedTable, clock: FakeClock) -> None:
     one, other = process("one", table, clock), process("other", table, clock)
     await away(one)

@@ -97,6 +97,25 @@ async def test_the_claim_of_one_that_died_passes_on(
     assert (len(await summaries_stored(memory, CHAT)), await times(memory)) == (1, 1)
 
 
+async def test_the_claim_of_one_that_died_passes_on_although_its_clock_was_an_hour_ahead(
+    path: Path, memory: Memory, other_process: Memory, clock: FakeClock
+) -> None:
+    ahead, thinking = FakeClock(clock() + timedelta(hours=1)), Thinking("ahead")
+    model = ChosenModel(thinking, Price(0, 0), Ceiling())
+    async with finalizing_memory(path, ahead, options=FinalizerOptions(model)) as one:
+        died = asyncio.create_task(one.finalizer.finish_due())
+        await thinking.began.wait()
+        died.cancel()
+        await asyncio.gather(died, return_exceptions=True)
+    held = await other_process.finalizer.finish_due()
+
+    clock.advance(LEASE)
+    await other_process.finalizer.finish_due()
+
+    assert held == 0
+    assert (len(await summaries_stored(memory, CHAT)), await times(memory)) == (1, 1)
+
+
 async def test_one_that_was_taken_for_dead_writes_nothing_when_it_wakes(
     memory: Memory, other_process: Memory, slow: Thinking, clock: FakeClock
 ) -> None:

@@ -9,6 +9,7 @@ local function take(receipt, entry)
   add_entry(answer, entry)
 end
 
+end_leases_of_another_clock(lease)
 wake()
 for _, found in ipairs(claimable(owner, most)) do
   local entry = entry_of(found.receipt)

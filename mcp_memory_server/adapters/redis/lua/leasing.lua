@@ -40,6 +40,18 @@ local function schedule(name)
   end
 end
 
+-- A lease that ends a minute later than one that begins now was taken before the clock of the server was set back, or by
+-- a server whose clock was ahead and that was replaced.
+local function end_leases_of_another_clock(lease)
+  local held = redis.call('HGETALL', leases)
+  for place = 1, #held, 2 do
+    if lease_of(held[place]) > now + lease + 60000000 then
+      redis.call('HDEL', leases, held[place])
+      schedule(held[place])
+    end
+  end
+end
+
 local function wake()
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', resting, '-inf', integer(now))) do schedule(name) end
 end
