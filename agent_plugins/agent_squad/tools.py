@@ -17,16 +17,17 @@ from uuid import uuid4
 
 from agent_squad.utils import AgentTool, AgentToolCallbacks, AgentTools, ToolResult
 
-from agent_plugins.agent_squad.mcp_tools import FAILED, is_mcp_provider, mcp_tools
+from agent_plugins.agent_squad.mcp_tools import FAILED, McpServers, is_mcp_provider
 from agent_plugins.agent_squad.running import RunningSquadAgent, running
 from agent_plugins.breakers.daemon_threads import DaemonThreads
 from agent_plugins.breakers.invocations import Invocation, Outcome
-from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
+from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
 from agent_plugins.guards.guards import Finding
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from mcp_memory_server import MemoryTool, ToolStatus
 
 TOOL_SECONDS = 60.0
+MEMORY = "memory"
 
 _threads = DaemonThreads()
 
@@ -50,8 +51,9 @@ class GuardedTools(AgentTools):
         ``registry`` has their timeouts, fallbacks and alternatives; by default it is that of the squad.
         """
         provider = tools if isinstance(tools, AgentTools) else AgentTools(list(tools))
+        self._servers = McpServers(provider)
         super().__init__(
-            mcp_tools(provider) if is_mcp_provider(provider) else provider.tools, callbacks or provider.callbacks
+            self._servers.tools() if is_mcp_provider(provider) else provider.tools, callbacks or provider.callbacks
         )
         self._provider = provider
         self._registry = registry
@@ -102,21 +104,14 @@ class GuardedTools(AgentTools):
         return _with_notes(await self._called(found, input_data, begun, now), note, finding)
 
     async def _begin(self, tool: AgentTool, now: RunningSquadAgent | None) -> Invocation | Refusal:
-        known = self.registry.tool(tool.name)
+        agent = None if now is None else now.agent
+        owner = self._servers.owner_of(tool.name) or (MEMORY if isinstance(tool, _SquadMemoryTool) else agent)
+        known = self.registry.tool(tool.name, owner)
         if not known.schema:
             schema = {"type": "object", "properties": tool.properties, "required": tool.required}
-            described = Tool(
-                tool.name,
-                schema,
-                tool.func_description,
-                known.timeout,
-                known.fallback,
-                known.alternatives,
-                known.rules,
-            )
-            self.registry.register(described)
+            self.registry.describe(tool.name, owner, schema, tool.func_description)
         limit = self._tool_seconds if known.timeout is None else known.timeout
-        return await self.registry.begin_async(tool.name, timeout=limit, agent=None if now is None else now.agent)
+        return await self.registry.begin_async(tool.name, timeout=limit, agent=agent, owner=owner)
 
     async def _called(
         self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation, now: RunningSquadAgent | None
@@ -139,6 +134,8 @@ class GuardedTools(AgentTools):
             return _as_json({"error": "invalid_request", "tool": tool.name, "reason": str(error)})
         try:
             async with asyncio.timeout(begun.timeout):
+                if begun.is_probe:
+                    await self._servers.repair(tool.name)
                 answer = await _run(function, inputs)
         except TimeoutError as error:
             begun.timed_out()
@@ -149,6 +146,7 @@ class GuardedTools(AgentTools):
         except BaseException:
             begun.abandoned()  # cancelled
             raise
+        self._servers.note(tool.name, _text(answer))
         if _text(answer).startswith(FAILED):
             begun.raised(None, _text(answer))
         else:
@@ -163,6 +161,10 @@ class GuardedTools(AgentTools):
 
     def _named(self, name: str) -> AgentTool | None:
         return next((tool for tool in self.tools if tool.name == name), None)
+
+
+class _SquadMemoryTool(AgentTool):
+    """A memory tool. It belongs to the memory, whichever agent has it."""
 
 
 def memory_tools() -> list[AgentTool]:
@@ -181,7 +183,7 @@ def _agent_tool(tool: MemoryTool) -> AgentTool:
 
     schema = tool.input_schema
     required = schema.get("required", [])
-    made = AgentTool(tool.name, tool.description, schema["properties"], required, answer)
+    made = _SquadMemoryTool(tool.name, tool.description, schema["properties"], required, answer)
     made.required = required  # Agent Squad takes an empty list for "all are required"
     return made
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from agent_plugins.breakers.failures import IsFailure, counts_as_failure
+from agent_plugins.checking import check_type
 from mcp_memory_server import InvalidRequestError, UnavailableError
 
 THRESHOLD = 5
@@ -58,6 +59,11 @@ class BreakerRules:
     is_failure: IsFailure = counts_as_failure
 
     def __post_init__(self) -> None:
+        check_type("threshold", self.threshold, int, "a number of failures such as 5")
+        check_type("results", self.results, int, "a number of calls such as 20")
+        for name in ("rest", "probe_timeout", "window"):
+            check_type(name, getattr(self, name), (int, float), "a number of seconds such as 30")
+        check_type("rate", self.rate, (int, float, type(None)), "a share such as 0.5, or None")
         if self.threshold < 1 or not self.rest > 0 or not self.probe_timeout > 0:
             raise InvalidRequestError(
                 "a breaker needs a threshold of at least 1 and a rest and a probe timeout of more than 0 seconds, "

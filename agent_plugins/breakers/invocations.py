@@ -96,9 +96,11 @@ class Invocations:
         self._running: dict[str, Invocation] = {}
         self._ended: deque[Invocation] = deque(maxlen=MAX_ENDED)
 
-    def begin(self, tool: str, permit: Permit, timeout: float | None, agent: str | None) -> Invocation:
+    def begin(
+        self, tool: str, permit: Permit, timeout: float | None, agent: str | None, owner: str | None = None
+    ) -> Invocation:
         """Register a call and return it."""
-        begun = Invocation(uuid4().hex[:12], tool, timeout, self._monotonic(), permit, self._on_end, agent)
+        begun = Invocation(uuid4().hex[:12], tool, timeout, self._monotonic(), permit, self._on_end, agent, owner)
         with self._lock:
             self._running[begun.id] = begun
         return begun
@@ -122,6 +124,7 @@ class Invocations:
                 "id": one.id,
                 "tool": one.tool,
                 "agent": one.agent,
+                "owner": one.owner,
                 "seconds": round(now - one.started, 3),
                 "timeout": one.timeout,
                 "overdue": one.timeout is not None and now - one.started > one.timeout,

@@ -5,6 +5,7 @@ from typing import Any
 
 _TOOL_HEADINGS = (
     "TOOL",
+    "OWNER",
     "HEALTH",
     "CIRCUIT",
     "IN A ROW",
@@ -21,7 +22,7 @@ _SHARED_HEADINGS = ("TOOL", "CIRCUIT", "FOR", "RETRY IN", "CHANGED BY WORKER")
 
 def process_page(status: Mapping[str, Any]) -> str:
     """Return the tools of a process and its running calls."""
-    tools = [_tool_row(name, tool) for name, tool in status["tools"].items()]
+    tools = [row for name, tool in status["tools"].items() for row in _tool_rows(name, tool)]
     calls = [_call_row(call) for call in status["in_flight"]]
     parts = [f"process {status['pid']}, {status['age_seconds']:g} s ago", _table(_TOOL_HEADINGS, tools, "no tools")]
     parts += ["", _table(_CALL_HEADINGS, calls, "no calls under way")]
@@ -45,11 +46,17 @@ def shared_page(circuits: Sequence[Mapping[str, Any]]) -> str:
     return _table(_SHARED_HEADINGS, rows, "no circuit has opened yet, or none within the last day")
 
 
-def _tool_row(name: str, tool: Mapping[str, Any]) -> tuple[str, ...]:
+def _tool_rows(name: str, tool: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
+    owners: Mapping[str, Any] = tool.get("owners") or {"-": tool}
+    return [_tool_row(name, owner, owned) for owner, owned in owners.items()]
+
+
+def _tool_row(name: str, owner: str, tool: Mapping[str, Any]) -> tuple[str, ...]:
     circuit = tool["circuit"]
     average = circuit["average_latency"]
     return (
         _line(name),
+        _line(owner),
         tool["health"],
         circuit["state"],
         f"{circuit['failures_in_a_row']}/{circuit['threshold']}",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from agent_plugins.checking import check_type
 from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules, Guards
 from agent_plugins.memory.agent_memory import AgentMemory
-from agent_plugins.memory.arguments import check_type
 from agent_plugins.memory.prompt_block import PromptSection, count_escape_tokens, render_prompt_block
 from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.changes import (

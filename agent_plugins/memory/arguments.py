@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
+from agent_plugins.checking import check_type
 from mcp_memory_server import InvalidRequestError, Scope
 
 _OLD_NAMES = {"user": "user_id", "session": "session_id"}
@@ -39,17 +40,6 @@ def named_user(user_id: str | None, old_names: Mapping[str, str | None]) -> str:
     return found
 
 
-def check_type(name: str, value: object, wanted: type | tuple[type, ...], example: str) -> None:
-    """Refuse a value of a wrong type.
-
-    Raises:
-        InvalidRequestError: It is of another type; the message shows an example of the right one.
-    """
-    is_wrong = not isinstance(value, wanted) or (isinstance(value, bool) and wanted in (int, (int, float)))
-    if is_wrong:
-        raise InvalidRequestError(f"{name} must be {example}, got {_shown(value)} ({type(value).__name__})")
-
-
 def tool_registry(tools: ToolRegistry | Sequence[Tool]) -> ToolRegistry:
     """Return the registry, or one with these descriptions of tools.
 
@@ -73,8 +63,3 @@ def _one(name: str, value: Any, old_name: str, old_names: Mapping[str, str | Non
     if found is not None:
         check_type(name, found, str, "a text such as 'ana'")
     return found
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"

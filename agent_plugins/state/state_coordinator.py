@@ -16,6 +16,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
+from agent_plugins.checking import check_type
 from agent_plugins.state.agent_context import write_context
 from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.changes import escalate, time_out_steps
@@ -59,8 +60,7 @@ class StateCoordinator:
         save_turns: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         """Make the coordinator of a session. ``save_turns`` is awaited before the last turns are read for a packet."""
-        if not isinstance(scope, Scope):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidRequestError(f"scope must be Scope('ana', 'chat-7'), got {scope!r} ({type(scope).__name__})")
+        check_type("scope", scope, Scope, "Scope('ana', 'chat-7')")
         if scope.session_id is None:
             raise InvalidRequestError("agents share the state of a session; the scope names none")
         self.scope = scope

@@ -11,10 +11,12 @@ from strands.types.events import ToolResultEvent
 from strands.types.tools import AgentTool, ToolResult, ToolUse
 
 from agent_plugins.breakers.invocations import Invocation, Outcome
-from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
+from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
 from agent_plugins.guards.guards import Finding, Guards
 from agent_plugins.memory.agent_sessions import AgentSession
+from agent_plugins.strands.mcp_connections import McpConnections, ServerUnreachableError
 from agent_plugins.strands.messages import result_text
+from agent_plugins.strands.tool_owners import ToolOwners
 from mcp_memory_server import ToolStatus
 
 HANDOFF = "handoff_to_agent"
@@ -32,6 +34,8 @@ class GuardedCalls:
         self._registry = registry
         self._timeout = timeout
         self._session_of = session_of
+        self._owners = ToolOwners()
+        self._connections = McpConnections()
 
     def watch(self, agent: Agent) -> None:
         """Register the middleware on an agent."""
@@ -50,7 +54,7 @@ class GuardedCalls:
             return
         if finding is not None:
             notes = [*notes, finding.message]
-        async for event in _run(begun, context, next_fn, session):
+        async for event in _run(begun, context, next_fn, session, self._connections):
             yield _with_notes(event, notes) if notes and isinstance(event, ToolResultEvent) else event
 
     async def _begin_or_fallback(
@@ -59,33 +63,26 @@ class GuardedCalls:
         """Begin the call; while the circuit is open, that of its healthy fallback if there is one."""
         if _belongs_to_the_framework(context):
             return self._registry.begin_unguarded(context.tool_use["name"], agent=context.agent.name), context, []
-        begun = await self._begin(context.tool_use["name"], context.tool, context.agent.name)
+        begun = await self._begin(context.tool_use["name"], context.tool, context.agent)
         if isinstance(begun, Invocation) or begun.fallback is None:
             return begun, context, []
         fallback = context.agent.tool_registry.registry.get(begun.fallback)
-        instead = None if fallback is None else await self._begin(begun.fallback, fallback, context.agent.name)
+        instead = None if fallback is None else await self._begin(begun.fallback, fallback, context.agent)
         if not isinstance(instead, Invocation):
             return begun, context, []
         use = cast("ToolUse", {**context.tool_use, "name": begun.fallback})
         note = f"{begun.tool} is not available ({begun.reason}); this is the answer of {begun.fallback}."
         return instead, context.replace(tool=fallback, tool_use=use), [note]
 
-    async def _begin(self, name: str, tool: AgentTool | None, agent: str) -> Invocation | Refusal:
-        self._describe(name, tool)
-        limit = self._registry.tool(name).timeout
-        return await self._registry.begin_async(name, timeout=self._timeout if limit is None else limit, agent=agent)
-
-    def _describe(self, name: str, tool: AgentTool | None) -> None:
-        """Add the schema and description that Strands has to what the developer registered."""
-        known = self._registry.tool(name)
-        if tool is None or known.schema:
-            return
-        spec = tool.tool_spec
-        schema = cast("Mapping[str, Any]", spec["inputSchema"].get("json") or {"type": "object"})
-        described = Tool(
-            name, schema, spec["description"], known.timeout, known.fallback, known.alternatives, known.rules
-        )
-        self._registry.register(described)
+    async def _begin(self, name: str, tool: AgentTool | None, agent: Any) -> Invocation | Refusal:
+        owner = self._owners.of(tool, agent)
+        known = self._registry.tool(name, owner)
+        if tool is not None and not known.schema:
+            spec = tool.tool_spec
+            schema = cast("Mapping[str, Any]", spec["inputSchema"].get("json") or {"type": "object"})
+            self._registry.describe(name, owner, schema, spec["description"])
+        limit = self._timeout if known.timeout is None else known.timeout
+        return await self._registry.begin_async(name, timeout=limit, agent=agent.name, owner=owner)
 
 
 def _belongs_to_the_framework(context: ExecuteToolContext) -> bool:
@@ -101,7 +98,11 @@ def _check_guards(guards: Guards, context: ExecuteToolContext) -> Finding | None
 
 
 async def _run(
-    begun: Invocation, context: ExecuteToolContext, next_fn: Next, session: AgentSession | None
+    begun: Invocation,
+    context: ExecuteToolContext,
+    next_fn: Next,
+    session: AgentSession | None,
+    connections: McpConnections,
 ) -> AsyncGenerator[Any, None]:
     use = context.tool_use
     call, arguments = str(use["toolUseId"]), _arguments(use)
@@ -110,16 +111,23 @@ async def _run(
     events = next_fn(context)
     result: ToolResultEvent | None = None
     try:
+        if begun.is_probe:
+            async with asyncio.timeout(begun.timeout):
+                await connections.repair(context.tool)
         async for event in _within(events, begun.timeout):
             if isinstance(event, ToolResultEvent):
                 result = event
             else:
                 yield event
         if result is not None:
+            connections.note(context.tool, result)
             _report(begun, result)
     except TimeoutError:
         begun.timed_out()
         result = _refused(use, _too_slow(begun))
+    except ServerUnreachableError as error:
+        begun.raised(error, str(error))
+        result = _refused(use, _unreachable(begun, error))
     finally:
         begun.abandoned()  # ignored if a result was reported; otherwise the call was interrupted or cancelled
         await events.aclose()
@@ -170,6 +178,15 @@ def _too_slow(begun: Invocation) -> dict[str, Any]:
         "tool": begun.tool,
         "reason": f"it did not answer within {begun.timeout:g} s; it may still have done something",
         "advice": "Try it once more only if doing it twice is harmless; otherwise go on without it or tell the user.",
+    }
+
+
+def _unreachable(begun: Invocation, error: Exception) -> dict[str, Any]:
+    return {
+        "error": "tool_unavailable",
+        "tool": begun.tool,
+        "reason": str(error),
+        "advice": f"Do not call {begun.tool} again yet: go on without it, or tell the user what could not be done.",
     }
 
 

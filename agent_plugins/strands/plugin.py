@@ -13,11 +13,12 @@ from strands.plugins import MultiAgentPlugin, Plugin
 from strands.types.tools import AgentTool
 
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
+from agent_plugins.checking import check_type
 from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules
 from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSessions
-from agent_plugins.memory.arguments import check_type, named, tool_registry
+from agent_plugins.memory.arguments import named, tool_registry
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from agent_plugins.state.state_coordinator import StateCoordinator

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,9 @@ from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
 from agent_plugins.memory.shared_memory import SharedMemory
 from examples.scripted_bedrock import ScriptedBedrock
 from mcp_memory_server import InvalidRequestError, Role, Scope, Statement, View
+from tests.plugins import shop_server
 from tests.plugins.agent_squad.conftest import Ask, ByName, Clerk
+from tests.plugins.fake_monotonic import FakeMonotonic
 
 ANA = Scope("ana", "s1")
 
@@ -121,7 +125,30 @@ def broken(title: str) -> str:
     raise ConnectionError("no answer")
 
 
-def test_agents_of_one_squad_share_the_circuits_of_their_tools(shared: SharedMemory) -> None:
+def works(title: str) -> str:
+    """Search."""
+    return f"{title}: 3 copies"
+
+
+def test_agents_of_one_squad_share_one_registry_in_which_each_has_its_own_circuits(shared: SharedMemory) -> None:
+    calls = [("search", {"title": f"Book {number}"}) for number in range(3)]
+    tools = [GuardedTools([AgentTool("search", func=function)]) for function in (broken, works)]
+    first = model_agent("first", *calls, "Broken.", tool_config={"tool": tools[0]})
+    second = model_agent("second", calls[0], lambda seen: seen, tool_config={"tool": tools[1]})
+    rules = BreakerRules(threshold=3, rest=30.0)
+    squad = MemorySquad(classifier=ByName(), memory=shared, tools=[Tool("search", rules=rules)])
+    squad.add_agent(first)
+    squad.add_agent(second)
+
+    ask_squad(squad, "first: look for it")
+    answer = ask_squad(squad, "second: look for it")
+
+    assert "Book 0: 3 copies" in answer
+    owners = squad.status()["tools"]["search"]["owners"]
+    assert {owner: each["circuit"]["state"] for owner, each in owners.items()} == {"first": "open", "second": "closed"}
+
+
+def test_tools_of_several_agents_with_one_service_behind_them_share_a_circuit_if_told_so(shared: SharedMemory) -> None:
     calls = [("search", {"title": f"Book {number}"}) for number in range(3)]
     first = model_agent(
         "first", *calls, "Broken.", tool_config={"tool": GuardedTools([AgentTool("search", func=broken)])}
@@ -130,7 +157,7 @@ def test_agents_of_one_squad_share_the_circuits_of_their_tools(shared: SharedMem
         "second", calls[0], lambda seen: seen, tool_config={"tool": GuardedTools([AgentTool("search", func=broken)])}
     )
     squad = MemorySquad(
-        classifier=ByName(), memory=shared, tools=[Tool("search", rules=BreakerRules(threshold=3, rest=30.0))]
+        classifier=ByName(), memory=shared, tools=[Tool("search", circuit="catalogue", rules=BreakerRules(threshold=3))]
     )
     squad.add_agent(first)
     squad.add_agent(second)
@@ -224,6 +251,39 @@ def test_an_mcp_tool_that_fails_counts_as_a_failure_and_the_model_reads_why(
 
     assert "Error calling tool 'search'" in answer.content
     assert tools.registry.status()["tools"]["search"]["circuit"]["failures"] == 1
+
+
+def test_the_probe_connects_a_dead_mcp_server_again(tmp_path: Path, monotonic: FakeMonotonic) -> None:
+    dies = tmp_path / "dies"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    arguments = [str(Path(shop_server.__file__)), str(dies)]
+    config = MCPServerConfig(type="stdio", command=sys.executable, args=arguments, env=environment)
+    registry = ToolRegistry([Tool("price", rules=BreakerRules(threshold=2))], monotonic=monotonic)
+
+    async def run() -> list[str]:
+        provider = await MCPToolProvider.create([config])
+        tools = GuardedTools(provider, registry=registry)
+
+        async def price(title: str) -> str:
+            answer = await tools._process_tool("price", {"title": title})
+            return getattr(answer, "content", answer)
+
+        dies.touch()
+        answers = [await price(f"Book {number}") for number in range(3)]
+        monotonic.advance(31)
+        answers.append(await price("Book 3"))  # the new server dies too
+        dies.unlink()
+        monotonic.advance(31)
+        answers += [await price("Book 4"), await price("Book 5")]
+        await provider.disconnect()
+        return answers
+
+    answers = asyncio.run(run())
+
+    assert [answer.startswith("Error calling tool") for answer in answers] == [True, True, False, True, False, False]
+    assert json.loads(answers[2])["error"] == "tool_unavailable"
+    assert answers[4:] == ["Book 4 costs 9 EUR", "Book 5 costs 9 EUR"]
+    assert registry.status()["tools"]["price"]["owners"]["shop"]["circuit"]["state"] == "closed"
 
 
 def test_settings_that_name_no_place_are_refused_where_the_squad_is_made() -> None:

@@ -57,7 +57,7 @@ def test_an_agent_that_joins_late_gets_the_turns_of_the_others(shared: SharedMem
 
     assert "search: It is Dune." in orders.inputs[0]
     assert orders.histories[0] == []
-    assert '"orders" is in charge' in orders.inputs[0]
+    assert squad.coordinator("ana", "s1").state.conversation.active_agent == "orders"
 
 
 def test_users_of_one_squad_learn_nothing_about_each_other(shared: SharedMemory) -> None:

@@ -35,9 +35,22 @@ def test_tools_and_calls_of_a_process_are_shown_without_what_a_terminal_would_ob
 
     shown = capsys.readouterr().out
     assert shown.startswith(f"process {os.getpid()}, ")
-    assert re.search(r"^pay +unavailable +open +1/1 +1 +1 +0 +0 ", shown, re.MULTILINE)
+    assert re.search(r"^pay +- +unavailable +open +1/1 +1 +1 +0 +0 ", shown, re.MULTILINE)
     assert re.search(r"^[0-9a-f]{12} +search�\[31m +orders ", shown, re.MULTILINE)
     assert "\x1b" not in shown
+
+
+def test_tools_of_one_name_are_shown_for_each_owner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    registry = ToolRegistry(rules=BreakerRules(threshold=1))
+    registry.begin("search", owner="shop").failed("no connection")  # type: ignore[union-attr]
+    registry.begin("search", owner="library").succeeded()  # type: ignore[union-attr]
+
+    with StatusFile(tmp_path / "status.json", registry.status):
+        main(["status", "--file", str(tmp_path / "status.json")])
+
+    shown = capsys.readouterr().out
+    assert re.search(r"^search +shop +unavailable +open ", shown, re.MULTILINE)
+    assert re.search(r"^search +library +healthy +closed ", shown, re.MULTILINE)
 
 
 def test_programs_get_the_same_as_json(

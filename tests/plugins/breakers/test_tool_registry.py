@@ -2,12 +2,15 @@
 
 import json
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.failures import FailedCall  # noqa: TC001
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
+from mcp_memory_server import InvalidRequestError
 from tests.plugins.fake_monotonic import FakeMonotonic
 
 SEARCH = Tool(
@@ -163,3 +166,84 @@ def test_a_tool_that_many_threads_bring_along_has_one_breaker() -> None:
         thread.join()
 
     assert registry.status()["tools"]["late"]["circuit"]["calls"] == 20
+
+
+def test_tools_of_one_name_and_two_owners_are_two_circuits(registry: ToolRegistry) -> None:
+    for _ in range(2):
+        call = registry.begin("find", owner="shop")
+        assert isinstance(call, Invocation)
+        call.failed("no connection")
+
+    assert isinstance(registry.begin("find", owner="shop"), Refusal)
+    assert isinstance(registry.begin("find", owner="library"), Invocation)
+    shown = registry.status()["tools"]["find"]
+    assert (shown["health"], shown["circuit"]["state"]) == ("unavailable", "open")
+    assert {owner: each["health"] for owner, each in shown["owners"].items()} == {
+        "shop": "unavailable",
+        "library": "healthy",
+    }
+
+
+def test_a_description_without_an_owner_is_for_all_and_that_of_an_owner_goes_first() -> None:
+    general, own = Tool("find", timeout=5), Tool("find", timeout=9, owner="shop")
+    registry = ToolRegistry([general, own])
+
+    limits = [registry.tool("find", owner).timeout for owner in ("library", "shop")]
+    registry.register(Tool("find", timeout=7))
+
+    assert limits == [5, 9]
+    assert [registry.tool("find", owner).timeout for owner in ("library", "shop")] == [7, 9]
+
+
+def test_tools_with_the_same_service_behind_them_can_share_a_circuit(monotonic: FakeMonotonic) -> None:
+    tools = [Tool("find", circuit="catalogue"), Tool("count", circuit="catalogue")]
+    registry = ToolRegistry(tools, rules=BreakerRules(threshold=2), monotonic=monotonic)
+    for name, owner in (("find", "shop"), ("count", "library")):
+        call = registry.begin(name, owner=owner)
+        assert isinstance(call, Invocation)
+        call.failed("no connection")
+
+    assert isinstance(registry.begin("find", owner="anybody"), Refusal)
+
+
+def test_is_failure_is_told_whose_tool_failed() -> None:
+    told = list[FailedCall]()
+    rules = BreakerRules(is_failure=lambda call: bool(told.append(call)))
+    call = ToolRegistry(rules=rules).begin("find", owner="shop")
+    assert isinstance(call, Invocation)
+
+    call.raised(ConnectionError("gone"), "gone")
+
+    assert [(failed.tool, failed.owner) for failed in told] == [("find", "shop")]
+
+
+def test_an_alternative_that_another_owner_has_is_offered_while_it_works() -> None:
+    registry = ToolRegistry([Tool("find", alternatives=["shelf"])], rules=BreakerRules(threshold=1))
+    for name, owner in (("find", "shop"), ("shelf", "library")):
+        call = registry.begin(name, owner=owner)
+        assert isinstance(call, Invocation)
+        call.failed("no connection") if name == "find" else call.succeeded()
+
+    refusal = registry.begin("find", owner="shop")
+    assert isinstance(refusal, Refusal)
+    assert refusal.alternatives == ("shelf",)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Tool(7),  # type: ignore[arg-type]
+        lambda: Tool("find", timeout="5"),  # type: ignore[arg-type]
+        lambda: Tool("find", alternatives="shelf"),
+        lambda: Tool("find", rules=5),  # type: ignore[arg-type]
+        lambda: BreakerRules("5"),  # type: ignore[arg-type]
+        lambda: BreakerRules(rest="30"),  # type: ignore[arg-type]
+        lambda: ToolRegistry(["search"]),  # type: ignore[list-item]
+        lambda: ToolRegistry(rules=5),  # type: ignore[arg-type]
+    ],
+)
+def test_arguments_of_a_wrong_type_are_refused_in_one_line_that_shows_a_right_one(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InvalidRequestError, match=r"must be .+, got ") as refused:
+        wrong()
+
+    assert "\n" not in str(refused.value)

@@ -226,6 +226,47 @@ def test_tools_show_their_schema_and_health(shared: SharedMemory) -> None:
     assert plugin.status()["in_flight"] == []
 
 
+def search_of(shop: str, *, is_broken: bool) -> Any:
+    @tool(name="search")
+    def search(title: str) -> str:
+        """Search the catalogue."""
+        if is_broken:
+            raise ConnectionError("no answer")
+        return f"{shop} has {title}"
+
+    return search
+
+
+def test_a_broken_search_of_one_agent_takes_nothing_from_the_search_of_another(shared: SharedMemory) -> None:
+    plugin = MemoryPlugin("ana", memory=shared, tools=[Tool("search", rules=RULES)])
+    broken = agent_with(plugin, *searches(4), "Broken.", name="shop", tools=[search_of("shop", is_broken=True)])
+    well = agent_with(plugin, *searches(1), "Found.", name="library", tools=[search_of("library", is_broken=False)])
+
+    broken("Find it.")
+    well("Find it.")
+
+    assert "library has Book 0" in model_of(well).seen[-1].text
+    owners = plugin.status()["tools"]["search"]["owners"]
+    assert {owner: each["circuit"]["state"] for owner, each in owners.items()} == {"shop": "open", "library": "closed"}
+
+
+def test_steps_of_a_task_and_their_errors_name_the_tool(shared: SharedMemory) -> None:
+    plugin = MemoryPlugin("ana", "s1", memory=shared, task_seconds=600, tool_seconds=0.05)
+
+    @tool
+    async def hang() -> str:
+        """Hang."""
+        await asyncio.sleep(60)
+        return "late"
+
+    script = (call("search", title="Dune"), call("search", title="Emma"), call("hang"), lambda seen: seen.text)
+    answer = str(agent_with(plugin, *script, tools=[search_of("shop", is_broken=True), hang])("Find both."))
+
+    assert 'failed: "search 2": "Error: ConnectionError - no answer"' in answer
+    assert 'timed out: "hang"' in answer
+    assert "tooluse" not in answer
+
+
 @tool
 def order_status(order: str) -> str:
     """Return the status of an order."""

@@ -116,7 +116,7 @@ def test_the_next_agent_gets_the_turns_and_the_state_of_the_one_before_it(shared
 
     assert str(result.results["orders"].result).strip() == 'confirmed: "title" = "Dune"'
     assert "search: It is Dune." in model_of(orders).seen[0].text
-    assert '"orders" is in charge' in model_of(orders).seen[0].text
+    assert plugin.coordinator(for_user("ana", "s1")).state.conversation.active_agent == "orders"
 
 
 def test_hand_offs_that_form_a_cycle_are_reported_and_stopped(shared: SharedMemory) -> None:
