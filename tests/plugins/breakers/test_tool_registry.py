@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agent_plugins.breakers.circuits import BreakerRules
-from agent_plugins.breakers.failures import FailedCall  # noqa: TC001
+from agent_plugins.breakers.failures import FailedCall
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
 from mcp_memory_server import InvalidRequestError
