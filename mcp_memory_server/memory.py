@@ -13,6 +13,7 @@ from mcp_memory_server.services.recall.recall import Recall
 from mcp_memory_server.services.summaries.summaries import Summaries
 from mcp_memory_server.services.users.archive import Archive
 from mcp_memory_server.services.users.erasure import Erasure
+from mcp_memory_server.services.users.imports import Imports
 
 if TYPE_CHECKING:
     from mcp_memory_server.ports.session_cache import SessionCache
@@ -57,6 +58,7 @@ class Memory:
     summaries: Summaries
     erasure: Erasure
     archive: Archive
+    imports: Imports
     table: ItemTable
     sessions: Callable[[], SessionServices] = field(repr=False)
 

@@ -42,6 +42,20 @@ settings, from the environment:
   MCP_MEMORY_LOG_LEVEL     DEBUG, INFO, WARNING (default) or ERROR
 """
 
+_IMPORTS = """\
+what is recognised:
+  an export of this server        mcp-memory-server export
+  Claude, ChatGPT                 the zip file of a data export, or its conversations.json
+  server-memory                   memory.json
+  mem0                            what get_all() returns, or an export of the platform, as JSON
+  mcp-memory-service              its database file, or its export as JSON
+  claude-mem                      claude-mem.db, or its export as JSON
+  basic-memory, Obsidian          a folder of Markdown, or a zip file of one
+  MEMORY.md, CLAUDE.md            any Markdown file
+  DynamoDB                        dynamodb://table?region=eu-west-1, or a scan or export as JSON: session tables,
+                                  user memories, Agent Squad, strands-dynamodb-storage
+"""
+
 
 class _Parser(argparse.ArgumentParser):
     """Reports wrong usage in one line."""
@@ -215,8 +229,12 @@ def _add_transfer_commands(commands: Any) -> None:
     export.add_argument("file", nargs="?", default="-", help="where to (default: standard output)")
     export.add_argument("--force", action="store_true", help="overwrite the file if it exists")
 
-    import_ = _command(commands, "import", "transfer", "import_", "add memories from an export or from server-memory")
-    import_.add_argument("file", help="a JSON Lines file, or - for standard input")
+    import_ = _command(commands, "import", "transfer", "import_", "add memories from an export or another program")
+    import_.epilog = _IMPORTS
+    import_.formatter_class = argparse.RawDescriptionHelpFormatter
+    import_.add_argument("file", help="a file, a folder, the address of a table, or - for standard input")
+    import_.add_argument("--dry-run", action="store_true", help="show what would be added, and write nothing")
+    import_.add_argument("--owner", metavar="NAME", help="whose memories to take from a table of several users")
     import_.add_argument(
         "--transcript", action="store_true", help="the file holds conversations: session, text, speaker, date, id"
     )

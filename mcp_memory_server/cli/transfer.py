@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import TextIO
 
 from mcp_memory_server.cli.existing import open_existing
-from mcp_memory_server.cli.printing import ProgressLine, confirmed, interruptible, print_json, say
+from mcp_memory_server.cli.importing.formats import is_own_export
+from mcp_memory_server.cli.importing.running import import_of_another_program
+from mcp_memory_server.cli.importing.sources import Source
+from mcp_memory_server.cli.printing import ProgressLine, confirmed, print_json, say
 from mcp_memory_server.domain.conversations.transcripts import TranscribedTurn, transcript_from
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
@@ -37,8 +40,12 @@ async def export(parsed: argparse.Namespace, settings: Settings) -> int:
 
 async def import_(parsed: argparse.Namespace, settings: Settings) -> int:
     """Add memories, or conversations, from a file."""
-    progress = ProgressLine("imported")
-    lines = _read_lines(parsed.file)
+    source, progress = Source(parsed.file), ProgressLine("imported")
+    if not parsed.transcript and not is_own_export(source):
+        return await import_of_another_program(source, parsed, settings)
+    if parsed.dry_run:
+        raise InvalidRequestError("--dry-run is for files of other programs; this one overwrites nothing")
+    lines = source.text.split("\n")  # not splitlines: it also splits at line separators inside a memory
     if parsed.transcript:
         return await _transcribe(parsed, settings, transcript_from(lines), progress)
     async with open_memory(settings) as memory:
@@ -104,14 +111,3 @@ def _writing(name: str, *, force: bool) -> Iterator[TextIO]:
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _read_lines(name: str) -> list[str]:
-    try:
-        with interruptible():
-            text = sys.stdin.read() if name == STANDARD_STREAM else Path(name).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidRequestError(f"cannot read {name!r}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidRequestError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
-    return text.split("\n")  # not splitlines: it also splits at line separators inside a memory

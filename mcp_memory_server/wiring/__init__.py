@@ -25,6 +25,7 @@ from mcp_memory_server.services.summaries.handoffs import HandOffs
 from mcp_memory_server.services.summaries.summaries import Summaries
 from mcp_memory_server.services.users.archive import Archive
 from mcp_memory_server.services.users.erasure import Erasure, OtherStores
+from mcp_memory_server.services.users.imports import Imports
 from mcp_memory_server.settings import Settings, read_settings
 from mcp_memory_server.wiring.embeddings import built_in_embedder, open_embedders
 from mcp_memory_server.wiring.metrics import measured_sessions, measured_table
@@ -247,6 +248,7 @@ def _assembled(
         queues = [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None]
         return OtherStores(beside.cache, running.stores.states, queues)
 
+    archive = Archive(table, embeddings, now)
     return Memory(
         facts=facts,
         preferences=Preferences(table, embeddings, now),
@@ -265,7 +267,8 @@ def _assembled(
         ),
         summaries=summaries,
         erasure=Erasure(table, known, indexes, elsewhere, now),
-        archive=Archive(table, embeddings, now),
+        archive=archive,
+        imports=Imports(archive, known, now),
         table=table,
         sessions=lambda: sessions().services,
     )

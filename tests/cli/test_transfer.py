@@ -165,7 +165,7 @@ def test_import_does_not_bring_back_what_was_forgotten(filled: Run, tmp_path: Pa
         (b"{", "line 1 is not JSON"),
         (b'{"format": "mcp-memory-server", "version": 1}\n[]', "line 2"),
         (b'{"format": "mcp-memory-server", "version": 99}', "version 99"),
-        (b'{"some": "thing"}', "neither a line of an export nor one of server-memory's"),
+        (b'{"some": "thing"}', "neither an export of this server nor of a program that `import` knows"),
         (b"\xff\xfe", "not UTF-8"),
     ],
 )

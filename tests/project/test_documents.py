@@ -7,11 +7,13 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import urllib.parse
 import urllib.request
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from mcp_memory_server.addresses import DynamoDbTable, parse_table
 from mcp_memory_server.cli import main
 from tests.project.documents import BESIDE_THE_CODE, GUIDES, README, ROOT, Document, guide
 
+IMPORTED = ROOT / "tests" / "cli" / "importing" / "files"
 THIS = "tests/project/test_documents.py"
 BUNDLES = "tests/project/test_bundles.py"
 STARTS = f"{THIS}::test_the_server_starts_and_says_how_to_attach"
@@ -86,6 +89,12 @@ def _a_fresh_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_MEMORY_TABLE", f"sqlite://{tmp_path}/memory.db")
     for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         monkeypatch.delenv(variable, raising=False)
+    with zipfile.ZipFile(tmp_path / "chatgpt-export.zip", "w") as archive:
+        archive.write(IMPORTED / "chatgpt.json", "conversations.json")
+    shutil.copytree(IMPORTED / "obsidian", tmp_path / "vault")
+    shutil.copy(IMPORTED / "CLAUDE.md", tmp_path / "MEMORY.md")
+    said = '{"session": "2023-05-08", "speaker": "Gina", "date": "2023-05-08T13:56", "text": "I lost my job."}'
+    (tmp_path / "conversations.jsonl").write_text(said)
     assert main(["remember", "The kettle is blue."]) == 0
 
 

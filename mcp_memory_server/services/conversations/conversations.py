@@ -145,21 +145,27 @@ class Conversations:
         scope: Scope,
         turns: Sequence[TranscribedTurn],
         progress: Callable[[int, int], None] = lambda _done, _all: None,
+        *,
+        dry_run: bool = False,
     ) -> Transcribed:
         """Append the turns of old conversations, each with its own time. Repeating it adds only turns that are missing.
 
-        A turn keeps its time unless its session holds a later one.
+        A turn keeps its time unless its session holds a later one. With ``dry_run`` nothing is written.
         """
         sessions: dict[Scope, list[TranscribedTurn]] = {}
         for one in turns:
             sessions.setdefault(Scope(scope.user_id, one.session_id), []).append(one)
         limit, done = asyncio.Semaphore(SESSIONS_AT_ONCE), itertools.count(1)
+        counts: list[int] = []
 
         async def append_all(session: Scope) -> list[AppendedTurn]:
             async with limit:
                 stored = await self._stores.stored.recent(session, MOST_KNOWN)
                 new = [one for one in sessions[session] if one.operation_id not in stored]
+                counts.append(len(new))
                 appended: list[AppendedTurn] = []
+                if dry_run or not new:
+                    return appended
                 for one in new:
                     appended.append(await self.append(session, one.turn, operation_id=one.operation_id))
                     progress(next(done), len(turns))
@@ -168,7 +174,7 @@ class Conversations:
 
         added = list(itertools.chain(*await asyncio.gather(*map(append_all, sessions))))
         redacted = sum(one.redacted for one in added)
-        return Transcribed(len(added), len(turns) - len(added), len(sessions), redacted)
+        return Transcribed(sum(counts), len(turns) - sum(counts), len(sessions), redacted)
 
     async def load(
         self, scope: Scope, *, turns: int | None = None, view: View = View.CONTEXT, tier: Tier = Tier.STANDARD

@@ -59,7 +59,13 @@ class Archive:
         Raises:
             InvalidRequestError: A line cannot be read. Nothing was imported.
         """
-        puts = list({put.key: put for put in puts_from(scope, lines, self._now())}.values())
+        by_key = {put.key: put for put in puts_from(scope, lines, self._now())}
+        return await self.add(scope, list(by_key.values()), progress)
+
+    async def add(
+        self, scope: Scope, puts: Sequence[Put], progress: Callable[[int, int], None] = lambda _done, _all: None
+    ) -> Imported:
+        """Write memories that are not stored yet and were not forgotten, each under a key of its own."""
         batches = [puts[start : start + ITEMS_PER_WRITE] for start in range(0, len(puts), ITEMS_PER_WRITE)]
         added = forgotten = done = 0
         for start in range(0, len(batches), WRITES_AT_ONCE):

@@ -1,0 +1,1 @@
+"""Files and tables of other programs, read as statements and turns: one module for each program."""
