@@ -9,10 +9,12 @@ from mcp_memory_server.domain.facts.dates import first_day, last_day
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Standing, Statement, confidence_at
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.text import one_line
 from mcp_memory_server.domain.recall.answers import Recollection
 from mcp_memory_server.domain.recall.memories import Kind
 from mcp_memory_server.errors import InvalidRequestError, NotFoundError
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.services.users.erasure import Forgotten
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.tools.dates import moment_from
 from mcp_memory_server.wiring import open_memory
@@ -140,17 +142,49 @@ async def end(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 async def forget(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Delete a memory for good."""
+    """Delete a memory for good, or show what would go."""
     async with open_existing(settings) as memory:
-        forgotten = await memory.erasure.forget(settings.scope(), parsed.id)
+        forgotten = await memory.erasure.forget(
+            settings.scope(), parsed.id, everywhere=not parsed.fact_only, dry_run=parsed.dry_run
+        )
     if parsed.json:
-        values = {"text": forgotten.text, "removed": forgotten.removed, "earlier_versions": forgotten.earlier_versions}
-        print_json({"id": forgotten.id, **values})
+        print_json({"dry_run": parsed.dry_run, **_forgotten_values(forgotten)})
         return 0
     versions = forgotten.earlier_versions
-    print(f"forgotten: {forgotten.text}" + (f" ({_counted(versions, 'earlier version')} too)" if versions else ""))
-    print(f"  {_counted(forgotten.removed, 'stored item')} removed")
+    done, removed = ("would be forgotten", "would be removed") if parsed.dry_run else ("forgotten", "removed")
+    print(f"{done}: {forgotten.text}" + (f" ({_counted(versions, 'earlier version')} too)" if versions else ""))
+    print(f"  {_counted(forgotten.removed, 'stored item')} {removed}")
+    if forgotten.places:
+        print(f"  {_counted(len(forgotten.places), 'sentence')} elsewhere {removed}")
+    for place in forgotten.places if parsed.dry_run else ():
+        said = "" if place.said_at is None else f" of {place.said_at:%Y-%m-%d}"
+        print(f"    {place.kind}{said}: {one_line(place.text)}")
+    for other in forgotten.also_known:
+        print(f"  says the same and stays: {other.text} (id {other.id})")
+    for reason in forgotten.missing:
+        say(f"not done yet: {reason}")
     return 0
+
+
+def _forgotten_values(forgotten: Forgotten) -> dict[str, Any]:
+    return {
+        "status": forgotten.status.value,
+        "id": forgotten.id,
+        "text": forgotten.text,
+        "removed": forgotten.removed,
+        "earlier_versions": forgotten.earlier_versions,
+        "places": [
+            {
+                "kind": place.kind,
+                "text": place.text,
+                "session_id": place.session_id,
+                "said_at": None if place.said_at is None else place.said_at.isoformat(),
+            }
+            for place in forgotten.places
+        ],
+        "similar": [{"id": other.id, "text": other.text} for other in forgotten.also_known],
+        "missing": list(forgotten.missing),
+    }
 
 
 def _counted(number: int, name: str) -> str:

@@ -221,6 +221,12 @@ def _add_memory_commands(commands: Any) -> None:
 
     forget = _command(commands, "forget", "memories", "forget", "delete a memory for good")
     forget.add_argument("id", help="as `recall` and `facts` show it")
+    forget.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
+    forget.add_argument(
+        "--fact-only",
+        action="store_true",
+        help="leave the turns, summaries and logged calls that say the same as they are",
+    )
     _json(forget)
 
 

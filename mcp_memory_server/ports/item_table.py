@@ -115,8 +115,12 @@ class ItemTable(Protocol):
         """Remove these items one by one: after an error some may be gone. Repeating is harmless."""
         ...
 
-    async def scrub(self) -> None:
-        """Erase deleted content from the engine's files, as far as the engine can."""
+    async def scrub(self, texts: Collection[str] = ()) -> bool:
+        """Erase deleted content from the engine's files, as far as the engine can, and return whether that is done.
+
+        None of the ``texts`` that were deleted is in a file then. False if something prevents it at the moment, a
+        reader with an old snapshot for instance: then it is tried again in the background.
+        """
         ...
 
     async def close(self) -> None:

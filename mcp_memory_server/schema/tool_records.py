@@ -35,6 +35,14 @@ def tool_call_put(scope: Scope, call: ToolCall) -> Put:
     return Put(keys.tool_call_key(scope, call.id), body, expected_version=0, expires_at=call.expires_at)
 
 
+def redacted_call(item: Item, call: ToolCall) -> Put:
+    """Return the write that stores a call with less in its inputs and its output."""
+    body = {name: value for name, value in item.body.items() if name != "output"}
+    inputs: Value = json.dumps(call.inputs, ensure_ascii=False)
+    output: dict[str, Value] = {"output": call.output} if call.output else {}
+    return Put(item.key, {**body, "inputs": inputs, **output}, item.version, item.expires_at)
+
+
 def tool_call_from(item: Item) -> ToolCall:
     """Decode a call.
 

@@ -30,7 +30,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Put, Update, Value
+from mcp_memory_server.domain.kernel.items import (
+    INDEX_PARTITION,
+    INDEX_SORT,
+    Delete,
+    Item,
+    Key,
+    Put,
+    Update,
+    Value,
+    Write,
+)
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.counts import Counters, Line, Watermark
 from mcp_memory_server.domain.sessions.turns import LIFE, Role, Turn, View
@@ -60,6 +70,8 @@ WITHIN_TURN_BYTES = 220 * 1024
 _ROLES: Mapping[object, Role] = {role.value: role for role in Role}
 _CONTENT = ("content", "packed", "parts")
 _SAID = ("role", "speaker", *_CONTENT)
+_OF_THE_CONTENT = (*_CONTENT, "embedding", "embedded_by", "vector_", "tool_calls", "page_context")
+"""How attributes begin that hold the content of a turn, or something made of it."""
 _VIEWS = {
     View.CONTEXT: ("role", *_CONTENT, "intent", "speaker"),
     View.SUMMARY: ("role", *_CONTENT),
@@ -241,6 +253,24 @@ def written(
         for number, piece in enumerate(pieces)
     )
     return Written(parts, Put(Key(partition, TURNS + turn.id), body, expected_version=0, expires_at=expires_at))
+
+
+def redacted_writes(item: Item, turn: Turn, parts: Sequence[Item], beside: Mapping[str, Value]) -> list[Write]:
+    """Return the writes that store a turn with less content in the place of the one that was read.
+
+    It keeps its id, its operation and what it counts for; vectors of the earlier content go, ``beside`` has new ones.
+    """
+    lasts = item.expires_at or turn.at + LIFE
+    again = written(Scope("-", "-"), turn, lasts - LIFE, beside=beside)
+    new = {name: again.turn.body[name] for name in ("packed", "parts", "content") if name in again.turn.body}
+    kept = {name: value for name, value in item.body.items() if not name.startswith(_OF_THE_CONTENT)}
+    details = {name: again.turn.body[name] for name in ("tool_calls", "page_context") if name in again.turn.body}
+    places = [part.key for part in parts]
+    partition = _parts_partition(item.key.pk, turn.id)
+    stored = [Put(Key(partition, part.key.sk), part.body, expires_at=lasts) for part in again.parts]
+    gone = [Delete(key) for key in places if key not in {put.key for put in stored}]
+    put = Put(item.key, {**kept, **details, **new, **beside}, item.version, lasts)
+    return [*stored, put, *gone]
 
 
 def parts_of(item: Item) -> str | None:

@@ -7,12 +7,16 @@ from typing import Annotated, Literal
 from mcp_memory_server.domain.context.page import DEFAULT_PAGE_TOKENS
 from mcp_memory_server.domain.facts.fact import Outcome, Permanence, Source, Statement
 from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.text import one_line
 from mcp_memory_server.domain.recall.memories import StoredMemory
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.facts.facts import Learned
+from mcp_memory_server.services.users.erasure import Forgotten
 from mcp_memory_server.tools.arguments import FirstDay, LastDay
 from mcp_memory_server.tools.memory_tool import Reply, memory_tool
+
+MOST_PLACES, MOST_SIMILAR = 20, 5
 
 
 @memory_tool("Recall", returns={"memories": {"type": "array"}}, read_only=True, always_load=True)
@@ -104,11 +108,12 @@ async def forget(
     memory: Memory,
     scope: Scope,
     id: Annotated[str, "from a reply"],  # noqa: A002 - its public name
+    everywhere: bool = True,  # noqa: FBT001, FBT002 - arguments of a tool have names
+    dry_run: bool = False,  # noqa: FBT001, FBT002
 ) -> Reply:
-    """Delete a memory and its earlier versions for good, when the user asks to, or if it was never true."""
-    forgotten = await memory.erasure.forget(scope, id)
-    reply = {"status": "complete", "forgotten": forgotten.text, "removed": forgotten.removed}
-    return {**reply, "earlier_versions": forgotten.earlier_versions} if forgotten.earlier_versions else reply
+    """Delete a memory, its earlier versions and what else says it, when the user asks to, or if it was never true."""
+    forgotten = await memory.erasure.forget(scope, id, everywhere=everywhere, dry_run=dry_run)
+    return _forgotten_reply(forgotten, dry_run=dry_run)
 
 
 MEMORY_TOOLS = (recall, remember_fact, set_preference, load_context, forget)
@@ -134,3 +139,19 @@ def _learned_reply(learned: Learned, similar: Sequence[StoredMemory] = ()) -> Re
         "similar": [{"id": memory.id, "text": memory.text} for memory in similar],
     }
     return {name: value for name, value in entries.items() if value not in (None, [])}
+
+
+def _forgotten_reply(forgotten: Forgotten, *, dry_run: bool) -> Reply:
+    """Return what went, and from how many places; for a dry run also from which."""
+    shown = forgotten.places[:MOST_PLACES] if dry_run else ()
+    entries = {
+        "status": forgotten.status.value,
+        "would_forget" if dry_run else "forgotten": forgotten.text,
+        "removed": forgotten.removed,
+        "earlier_versions": forgotten.earlier_versions,
+        "redacted": len(forgotten.places),
+        "places": [f"{place.kind}: {one_line(place.text)}" for place in shown],
+        "similar": [{"id": memory.id, "text": memory.text} for memory in forgotten.also_known[:MOST_SIMILAR]],
+        "missing": list(forgotten.missing),
+    }
+    return {name: value for name, value in entries.items() if value not in (0, [])}

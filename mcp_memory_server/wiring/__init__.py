@@ -266,7 +266,7 @@ def _assembled(
             now,
         ),
         summaries=summaries,
-        erasure=Erasure(table, known, indexes, elsewhere, now),
+        erasure=Erasure(table, known, indexes, embeddings, elsewhere, now),
         archive=archive,
         imports=Imports(archive, known, now),
         table=table,

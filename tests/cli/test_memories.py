@@ -167,12 +167,23 @@ def test_forget_takes_the_memory_away_for_good(run: Run) -> None:
     assert (again.code, "source='confirmed'" in again.err) == (1, True)
 
 
+def test_a_dry_run_shows_what_would_be_forgotten(run: Run) -> None:
+    fact = run("remember", "Ana lives in Bern.", "--json").json
+
+    shown = run("forget", fact["id"], "--dry-run")
+
+    assert shown.out.splitlines() == ["would be forgotten: Ana lives in Bern.", "  1 stored item would be removed"]
+    assert run("facts").out.count("Bern") == 1
+
+
 def test_forget_as_json_counts_what_went(run: Run) -> None:
     run(*LISBON)
     fact = run(*PORTO, "--json").json
 
     told = run("forget", fact["id"], "--json").json
-    assert told == {"id": fact["id"], "text": "Ana lives in Porto.", "removed": 2, "earlier_versions": 1}
+    counted = {name: told[name] for name in ("status", "id", "text", "removed", "earlier_versions", "places")}
+    values = {"text": "Ana lives in Porto.", "removed": 2, "earlier_versions": 1}
+    assert counted == {"status": "complete", "id": fact["id"], **values, "places": []}
 
 
 def test_a_correction_replaces_the_memory_it_names(run: Run) -> None:

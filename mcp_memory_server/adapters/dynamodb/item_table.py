@@ -215,8 +215,9 @@ class DynamoDbItemTable:
                     break
                 await self._calls.pause(attempt, deadline)
 
-    async def scrub(self) -> None:
+    async def scrub(self, texts: Collection[str] = ()) -> bool:  # noqa: ARG002
         """Do nothing: DynamoDB has no such request. Point-in-time backups keep deleted items for up to 35 days."""
+        return True
 
     async def close(self) -> None:
         """See the port."""

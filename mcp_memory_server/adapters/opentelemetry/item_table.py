@@ -90,9 +90,9 @@ class MeasuredItemTable:
         """See the port."""
         await self._calls.make(WRITE_LATENCY, "delete_many", self._table.delete_many(keys))
 
-    async def scrub(self) -> None:
+    async def scrub(self, texts: Collection[str] = ()) -> bool:
         """See the port. It is housekeeping, and not measured."""
-        await self._table.scrub()
+        return await self._table.scrub(texts)
 
     async def close(self) -> None:
         """See the port."""

@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 from mcp_memory_server.adapters.sqlite.file import connect, prepare_file, primary_code
 from mcp_memory_server.adapters.sqlite.opened_file import LogLostError, OpenedFile, error_from
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
+from mcp_memory_server.adapters.sqlite.scrubbing import scrub_file
 from mcp_memory_server.adapters.sqlite.statements import (
     apply_all,
     delete_expired,
@@ -21,7 +22,7 @@ from mcp_memory_server.adapters.sqlite.statements import (
     select,
     select_index,
 )
-from mcp_memory_server.adapters.sqlite.writer import Writer
+from mcp_memory_server.adapters.sqlite.writer import SWEEP_SECONDS, Writer
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, place_from
 from mcp_memory_server.domain.kernel.item_checks import check_cursor, check_operation_id, checked_writes
@@ -31,7 +32,8 @@ from mcp_memory_server.errors import InvalidRequestError, TableDamagedError, Tab
 R = TypeVar("R")
 
 READERS = 4
-SCRUB_TIMEOUT_MILLISECONDS = 1000
+SCRUB_AGAIN_SECONDS = 15.0
+"""How long after a scrub that a reader prevented it is tried again, until it succeeds."""
 FEW = 16
 """Up to so many items are read where they are asked for. One takes a hundredth of a millisecond, and handing it to a
 thread and back ten times as long."""
@@ -56,7 +58,8 @@ class SqliteItemTable:
             raise self._ours(error) from error
         self._here.execute("PRAGMA busy_timeout = 0")
         self._is_read_here = threading.Lock()
-        self._writer = Writer(connect(path), lambda connection: delete_long_expired(connection, now()), self._file)
+        self._unscrubbed: set[str] | None = None
+        self._writer = Writer(connect(path), self._sweep, self._file, self._pause)
         self._closed = False
 
     @classmethod
@@ -170,19 +173,27 @@ class SqliteItemTable:
 
         await self._write(remove)
 
-    async def scrub(self) -> None:
-        """See the port. Pages are zeroed when a row is deleted; this empties the log that still has the old ones.
+    async def scrub(self, texts: Collection[str] = ()) -> bool:
+        """See the port. What a reader prevents is repeated in the background for as long as the table is open.
 
         What expired is hidden from whoever wants to delete it, so it goes here.
         """
         now = self._now()
         await self._write(lambda connection: delete_expired(connection, now))
+        is_done = await self._read(lambda connection: scrub_file(self._path, connection, texts))
+        if not is_done:
+            self._unscrubbed = {*(self._unscrubbed or ()), *texts}
+            await self._write(lambda _: None)  # wakes the writer, which looks how long it may wait
+        return is_done
 
-        def empty_the_log(connection: sqlite3.Connection) -> None:
-            connection.execute(f"PRAGMA busy_timeout = {SCRUB_TIMEOUT_MILLISECONDS}")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def _sweep(self, connection: sqlite3.Connection) -> None:
+        """Remove what expired, and what an earlier scrub could not."""
+        delete_long_expired(connection, self._now())
+        if (texts := self._unscrubbed) is not None and scrub_file(self._path, connection, texts):
+            self._unscrubbed = None
 
-        await self._read(empty_the_log)
+    def _pause(self) -> float:
+        return SWEEP_SECONDS if self._unscrubbed is None else SCRUB_AGAIN_SECONDS
 
     async def count(self) -> int:
         """Return how many items can be read, having read every one of them.

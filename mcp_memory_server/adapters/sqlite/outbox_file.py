@@ -16,6 +16,7 @@ from typing import TypeVar
 from mcp_memory_server.adapters.sqlite.file import connect
 from mcp_memory_server.adapters.sqlite.opened_file import OpenedFile, error_from
 from mcp_memory_server.adapters.sqlite.outbox_schema import check_outbox_file, make_outbox_file, way_out
+from mcp_memory_server.adapters.sqlite.scrubbing import empty_log
 from mcp_memory_server.adapters.sqlite.writer import Writer
 from mcp_memory_server.errors import TableFullError, TableUnavailableError
 
@@ -73,16 +74,22 @@ class OutboxFile:
         return await self._in_time(answer())
 
     async def scrub(self) -> None:
-        """Empty the log, which still has what was deleted. Pages of the file were zeroed when it was."""
+        """Empty the log, which still has what was deleted. Pages of the file were zeroed when it was.
 
-        def empty_the_log() -> None:
-            self._open().reading.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        Raises:
+            TableUnavailableError: A reader prevents it.
+        """
 
-        async def answer() -> None:
-            if self._is_there():
-                await asyncio.wrap_future(self._reader.submit(empty_the_log))
+        def empty_the_log() -> bool:
+            return empty_log(self._open().reading)
 
-        await self._in_time(answer())
+        async def answer() -> bool:
+            return await asyncio.wrap_future(self._reader.submit(empty_the_log)) if self._is_there() else True
+
+        if not await self._in_time(answer()):
+            raise TableUnavailableError(
+                f"the log of {str(self._path)!r} still has deleted turns, because another process reads it; try again"
+            )
 
     async def close(self) -> None:
         """Finish what was begun and let go of the file. Closing twice is harmless."""

@@ -4,6 +4,7 @@ import logging
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -36,10 +37,13 @@ class Writer:
         connection: sqlite3.Connection,
         sweep: Callable[[sqlite3.Connection], None],
         file: OpenedFile,
+        pause: Callable[[], float] = lambda: SWEEP_SECONDS,
     ) -> None:
+        """``pause`` returns how many seconds are to lie between two sweeps."""
         self._connection = connection
         self._sweep = sweep
         self._file = file
+        self._pause = pause
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="memory-writer", daemon=True)
         self._thread.start()
@@ -57,12 +61,16 @@ class Writer:
         self._connection.close()
 
     def _run(self) -> None:
-        self._delete_expired()
+        swept_at = float("-inf")
         while True:
+            left = swept_at + self._pause() - time.monotonic()
+            if left <= 0:
+                self._try_to_sweep()
+                swept_at = time.monotonic()
+                continue
             try:
-                job = self._jobs.get(timeout=SWEEP_SECONDS)
+                job = self._jobs.get(timeout=left)
             except queue.Empty:
-                self._delete_expired()
                 continue
             if job is None:
                 return
@@ -119,8 +127,10 @@ class Writer:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
-    def _delete_expired(self) -> None:
+    def _try_to_sweep(self) -> None:
         try:
             self._sweep(self._connection)
         except sqlite3.Error:
-            logger.warning("expired memories not deleted; they stay hidden", exc_info=True)
+            logger.warning(
+                "expired and forgotten memories are not removed from the file yet; they stay hidden", exc_info=True
+            )

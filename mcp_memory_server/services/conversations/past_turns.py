@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mcp_memory_server.domain.kernel.items import Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import StoredMemory
+from mcp_memory_server.domain.recall.restatements import FORGOTTEN
 from mcp_memory_server.domain.recall.turn_memories import from_turn
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.errors import MemoryServerError
@@ -167,7 +168,7 @@ class PastTurns:
         partition = parts_of(item)
         parts = () if partition is None else (await self._table.query(partition, limit=None)).items
         turn = turn_from(item, parts)
-        if turn.role not in _SEARCHED or not turn.content.strip():
+        if turn.role not in _SEARCHED or turn.content.strip() in ("", FORGOTTEN):
             return []
         vectors = embedding_from(item.body, turn.content, self._models)
         session_id = scope.session_id or ""

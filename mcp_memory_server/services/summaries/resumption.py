@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.memories import UserSnapshot
+from mcp_memory_server.domain.recall.restatements import FORGOTTEN
 from mcp_memory_server.domain.recall.turn_memories import from_turn, is_withheld
 from mcp_memory_server.domain.sessions.turns import Role, Turn, View
 from mcp_memory_server.errors import InvalidRequestError
@@ -20,8 +21,6 @@ TURNS_RESUMED = 40
 TOKENS_RESUMED = 4_096
 MOST_TURNS = 200
 SPOKEN = (Role.USER, Role.ASSISTANT)
-FORGOTTEN = "[forgotten]"
-"""Stands for a turn that states what the user has had forgotten."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Summaries of one user: reading them, storing one of a session, and removing from them what was forgotten."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -111,13 +111,16 @@ class Summaries:
         put = summary_put(scope, summary, expected_version=version, over=over)
         return [put, bump_version(scope, put.key)]
 
-    async def take_out(self, scope: Scope, texts: Sequence[str]) -> int:
-        """Remove every sentence about one of these texts from all summaries; return how many summaries changed."""
+    async def take_out(self, scope: Scope, texts: Sequence[str], sentences: Collection[str] = ()) -> int:
+        """Remove these sentences, and every sentence about one of these texts, from all summaries.
+
+        Return how many summaries changed.
+        """
         unwanted = ForgottenThings([sketch(text) for text in texts])
         stored, changed = await self.stored(scope), 0
         for summary in stored.summaries:
             item = stored.items[keys.summary_key(scope, summary.level, summary.id)]
-            cleaned = unwanted.taken_from(summary)
+            cleaned = without(unwanted.taken_from(summary), frozenset(sentences))
             if cleaned != summary:
                 put = summary_put(scope, cleaned, expected_version=item.version, over=item.body)
                 await self._table.write([put, bump_version(scope, put.key)])

@@ -1,18 +1,15 @@
 """Erase one memory so that it is not learned again, or all data of a user."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from mcp_memory_server.domain.facts.fact import Fact, Standing, Tombstone
-from mcp_memory_server.domain.facts.supersession import is_update
-from mcp_memory_server.domain.facts.topics import same_topic
-from mcp_memory_server.domain.kernel.items import Delete, Item, Key, Put
+from mcp_memory_server.domain.kernel.items import Delete, Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.language.mentions import sketch
-from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
+from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.recall.memories import Kind, StoredMemory
 from mcp_memory_server.domain.recall.memory_ids import resolved_id
 from mcp_memory_server.domain.recall.turn_memories import TURN_ID_PREFIX
 from mcp_memory_server.errors import ConflictError, NotFoundError, TableDamagedError, UnavailableError
@@ -22,7 +19,6 @@ from mcp_memory_server.ports.outbox import Outbox
 from mcp_memory_server.ports.session_cache import SessionCache
 from mcp_memory_server.ports.shared_state_store import SharedStateStore
 from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.records import tombstone_body
 from mcp_memory_server.schema.turn_records import (
     TURNS,
     counters_from,
@@ -34,14 +30,21 @@ from mcp_memory_server.schema.turn_records import (
     turn_from,
 )
 from mcp_memory_server.schema.user_versions import bump_version
-from mcp_memory_server.services.facts.history import earlier_versions
+from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.retries import retry_on_conflict
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache, memory_from
 from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.user_index import turn_document
 from mcp_memory_server.services.summaries.summaries import Summaries
+from mcp_memory_server.services.users.restated import Place, Restated, Restatements
+from mcp_memory_server.services.users.victims import is_named, tombstones_of, victims_of
 
 T = TypeVar("T")
+
+NOT_SCRUBBED = (
+    "the memory file still holds the text, because another process reads an earlier state of it; it is overwritten as "
+    "soon as that ends"
+)
 
 FORGOTTEN_AT_ONCE = 4
 ERASED_AT_ONCE = 500
@@ -50,12 +53,24 @@ SESSIONS_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class Forgotten:
-    """The result: the text, the number of removed items, and among them of earlier versions with other texts."""
+    """The result: the text, the number of removed items, and among them of earlier versions with other texts.
+
+    ``places`` are the sentences of turns, summaries and logged calls that said the same, and were taken out.
+    ``also_known`` are other facts that say the same, and stay. What is ``missing`` is not done yet.
+    """
 
     id: str
     text: str
     removed: int
     earlier_versions: int = 0
+    places: tuple[Place, ...] = ()
+    also_known: tuple[StoredMemory, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """Whether everything is gone."""
+        return Status.PARTIAL if self.missing else Status.COMPLETE
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,7 @@ class Erasure:
         table: ItemTable,
         snapshots: UserMemoryCache,
         user_index: IndexRegistry,
+        embeddings: Embeddings,
         other_stores: Callable[[], OtherStores],
         now: Callable[[], datetime],
     ) -> None:
@@ -90,31 +106,46 @@ class Erasure:
         self._other_stores = other_stores
         self._now = now
         self._summaries = Summaries(table, now)
+        self._restatements = Restatements(table, snapshots, user_index, embeddings, now)
 
-    async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
+    async def forget(
+        self, scope: Scope, memory_id: str, *, everywhere: bool = True, dry_run: bool = False
+    ) -> Forgotten:
         """Forget a memory. A fact is removed with its duplicates, its earlier versions and candidates for its value.
 
-        A fingerprint of the fact remains, so that it is not learned again from old text. A turn is removed from its
-        conversation, and so are turns with the same text elsewhere.
+        A fingerprint of the fact remains, so that it is not learned again from old text. ``everywhere``, sentences that
+        say the same are taken out of turns, summaries and logged calls too, the one it was learned from included. A
+        turn is removed from its conversation, and so are turns with the same text elsewhere.
+
+        With ``dry_run`` the result says what would go, and nothing is changed.
 
         Raises:
             NotFoundError: There is no memory with this id.
         """
         if memory_id.startswith(TURN_ID_PREFIX):
-            return await self._forget_turn(scope, memory_id)
-        memory_id = resolved_id(memory_id, await self._snapshots.of(scope))
+            return await self._forget_turn(scope, memory_id, dry_run=dry_run)
+        snapshot = await self._snapshots.of(scope)
+        memory_id = resolved_id(memory_id, snapshot)
+        victims = [snapshot.by_key[sk] for sk in victims_of(snapshot, memory_id)]
+        facts = [memory for memory in victims if memory.fact is not None] if everywhere else []
+        found = await self._restatements.find(scope, facts) if facts else Restated()
+        if dry_run and victims:
+            return _forgotten(memory_id, victims, found)
+        # First the places that name it: after an interruption, a repeated call finds the fact, and by it the rest.
+        texts = [memory.text for memory in facts]
+        for session_id in await self._restatements.redact(scope, found, texts):
+            await self._other_stores().drop(Scope(scope.user_id, session_id))
         removed: list[StoredMemory] = []
         # Repeated until nothing is left: another writer may have turned it into history in the meantime.
-        while some := await retry_on_conflict(lambda: self._forget(scope, memory_id)):
-            removed += some
+        while await retry_on_conflict(lambda: self._forget(scope, memory_id, found.sentences, removed)):
+            pass
         if not removed:
             raise _not_found(memory_id)
-        await self._table.scrub()
-        named = next(memory for memory in removed if _is_named(memory, memory_id))
-        earlier = [one for one in removed if one.kind is Kind.PAST and one.text != named.text]
-        return Forgotten(memory_id, named.text, len(removed), len(earlier))
+        forgotten = _forgotten(memory_id, removed, found)
+        is_scrubbed = await self._table.scrub([*(memory.text for memory in removed), *found.sentences])
+        return forgotten if is_scrubbed else replace(forgotten, missing=(*forgotten.missing, NOT_SCRUBBED))
 
-    async def _forget_turn(self, scope: Scope, memory_id: str) -> Forgotten:
+    async def _forget_turn(self, scope: Scope, memory_id: str, *, dry_run: bool) -> Forgotten:
         snapshot, activities = await self._snapshots.with_activity(scope)
         user_index, missing = await self._indexes.of(scope, snapshot, activities)
         places = {place.key(scope): place for place in user_index.places_of_turn(memory_id)}
@@ -128,12 +159,14 @@ class Erasure:
         same = [item for item in items.values() if item is named or have_the_same_content(item, named)]
         victims = [key for item in same for key in await self._with_parts(item)]
         text = await self._text(named)
+        if dry_run:
+            return Forgotten(memory_id, text, len(victims))
         for session_id in {places[item.key].session_id for item in same}:
             await self._other_stores().drop(Scope(scope.user_id, session_id))
         await self._table.delete_many(victims)
         user_index.remove([turn_document(places[item.key]) for item in same])
-        await self._table.scrub()
-        return Forgotten(memory_id, text, len(victims))
+        missing = () if await self._table.scrub([text]) else (NOT_SCRUBBED,)
+        return Forgotten(memory_id, text, len(victims), missing=missing)
 
     async def _text(self, turn: Item) -> str:
         place = parts_of(turn)
@@ -190,76 +223,36 @@ class Erasure:
                     yield parts
             yield partition
 
-    async def _forget(self, scope: Scope, memory_id: str) -> list[StoredMemory]:
+    async def _forget(
+        self, scope: Scope, memory_id: str, sentences: Collection[str], removed: list[StoredMemory]
+    ) -> bool:
+        """Remove what there is and add it to ``removed``; return whether there was anything."""
         snapshot = await self._snapshots.of(scope)
         partition = keys.user_partition(scope.user_id)
-        by_key = {Key(partition, sk): snapshot.by_key[sk] for sk in _victims(snapshot, memory_id)}
+        by_key = {Key(partition, sk): snapshot.by_key[sk] for sk in victims_of(snapshot, memory_id)}
         found = await self._table.get_many(by_key)
         as_read = {key: memory_from(item) for key, item in found.items()}
         if as_read != by_key and (await self._snapshots.of(scope)).version != snapshot.version:
             raise ConflictError("something was written there in the meantime")
         # Summaries first: after an interruption, a repeated call finds the memory and removes it from them again.
-        await self._summaries.take_out(scope, [memory.text for memory in by_key.values()])
+        await self._summaries.take_out(scope, [memory.text for memory in by_key.values()], sentences)
         for some in _chunks([key for key in by_key if key in found], FORGOTTEN_AT_ONCE):
             removals = (Delete(key, found[key].version) for key in some)
-            tombstones = _tombstones(scope, [by_key[key] for key in some], self._now())
+            tombstones = tombstones_of(scope, [by_key[key] for key in some], self._now())
             version_bump = bump_version(scope, *some, *(tombstone.key for tombstone in tombstones))
             await self._table.write([version_bump, *removals, *tombstones])
-        return [memory for key, memory in by_key.items() if key in found]
+            removed += [by_key[key] for key in some]
+        return bool(found)
+
+
+def _forgotten(memory_id: str, removed: Sequence[StoredMemory], found: Restated) -> Forgotten:
+    named = next(memory for memory in removed if is_named(memory, memory_id))
+    earlier = [one for one in removed if one.kind is Kind.PAST and one.text != named.text]
+    return Forgotten(memory_id, named.text, len(removed), len(earlier), found.places, found.also_known, found.missing)
 
 
 def _not_found(memory_id: str) -> NotFoundError:
     return NotFoundError(f"no memory has the id {memory_id[:80]!r}; `recall` shows the ids of what is known")
-
-
-def _victims(snapshot: UserSnapshot, memory_id: str) -> list[str]:
-    """Return the sort keys to remove: the memory, its duplicates and, if it is current, its history and candidates."""
-    facts = {sk: memory.fact for sk, memory in snapshot.by_key.items() if memory.fact is not None}
-    named = {sk for sk, memory in snapshot.by_key.items() if _is_named(memory, memory_id)}
-    statements = {facts[sk].fingerprint for sk in named if sk in facts}
-    current = {sk for sk in named if sk in facts and facts[sk].standing is Standing.CURRENT}
-    victims = named | {sk for sk, fact in facts.items() if fact.fingerprint in statements}
-    victims |= _history(snapshot, current) | _candidates(facts, [facts[sk] for sk in current])
-    # Current facts last: as long as they exist, the rest is found again after an interruption.
-    return sorted(victims, key=lambda sk: (sk in named, snapshot.by_key[sk].kind is Kind.FACT, sk))
-
-
-def _is_named(memory: StoredMemory, memory_id: str) -> bool:
-    if memory.kind is Kind.PREFERENCE:
-        return memory.id.casefold() == memory_id.casefold()
-    return memory.id == memory_id
-
-
-def _history(snapshot: UserSnapshot, current: Collection[str]) -> set[str]:
-    """Return the earlier versions. Releases up to 0.2 stored those of a topic together, without naming the fact."""
-    found = earlier_versions(snapshot, current)
-    for sk in current:
-        beside = snapshot.by_topic.get((snapshot.by_key[sk].topic or "").casefold(), frozenset[str]())
-        if not any(snapshot.by_key[one].kind is Kind.FACT for one in beside - {sk}):
-            found |= {one for one in beside & snapshot.legacy if snapshot.by_key[one].kind is Kind.PAST}
-    return found
-
-
-def _candidates(facts: Mapping[str, Fact], current: Sequence[Fact]) -> set[str]:
-    """Return the candidates for the values of the facts that are removed."""
-    candidates = {sk: fact for sk, fact in facts.items() if fact.standing is Standing.CANDIDATE}
-    return {
-        sk
-        for sk, candidate in candidates.items()
-        for fact in current
-        if same_topic(candidate.topic, fact.topic) and is_update(candidate.text, fact.text, fact.topic)
-    }
-
-
-def _tombstones(scope: Scope, victims: Sequence[StoredMemory], now: datetime) -> list[Put]:
-    facts = {memory.fact.fingerprint: memory.fact for memory in victims if memory.fact}
-    return [
-        Put(
-            keys.tombstone_key(scope, fingerprint),
-            tombstone_body(Tombstone(fingerprint, now, sketch(fact.text), fact.session_id, fact.turn_id)),
-        )
-        for fingerprint, fact in sorted(facts.items())
-    ]
 
 
 def _chunks(entries: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -95,7 +95,7 @@ async def told(stored: StoredTurns, page_size: int) -> list[str]:
 def erasure_of(table: Faults, clock: FakeClock) -> Erasure:
     searching = searching_over(table.as_table, None, None, clock)
     stores = OtherStores(None, TableStates(table.as_table, clock, poll=timedelta(seconds=1)), ())
-    return Erasure(table.as_table, searching.known, searching.indexes, lambda: stores, clock)
+    return Erasure(table.as_table, searching.known, searching.indexes, searching.embeddings, lambda: stores, clock)
 
 
 async def test_a_conversation_that_grows_over_partitions_is_read_as_one(

@@ -98,6 +98,27 @@ async def test_a_candidate_is_forgotten_without_the_fact_against_it(memory: Memo
     assert [fact.text for fact in await memory.facts.all(anna)] == ["Ana lives in Bern"]
 
 
+async def test_a_history_is_forgotten_whole_although_other_writes_are_in_the_way(
+    memory: Memory, anna: Scope, clock: FakeClock
+) -> None:
+    for number in range(12):
+        await memory.facts.learn(anna, Statement(f"Ana lives in Town{number}", topic=CITY))
+    fact = (await memory.facts.all(anna, CITY))[0]
+    watched = WatchedTable(memory.table)
+    oldest = (await memory.facts.history(anna, CITY))[3]
+    item = await memory.table.get(
+        keys.past_fact_key(keys.fact_key(anna, oldest.fingerprint), oldest.valid_to or clock())
+    )
+    assert item is not None
+    watched.before["write"] = lambda: memory.table.put(Put(item.key, item.body, item.version))
+
+    async with running(watched.as_table, now=clock) as again:
+        forgotten = await again.erasure.forget(anna, fact.id)
+
+    assert forgotten.removed == 12
+    assert await memory.facts.all(anna, past=True) == []
+
+
 async def test_an_earlier_version_is_forgotten_by_its_id(memory: Memory, anna: Scope) -> None:
     old = (await memory.facts.learn(anna, BERN)).fact
     await memory.facts.learn(anna, BASEL)
@@ -206,7 +227,7 @@ async def test_a_fact_that_another_process_moved_meanwhile_is_forgotten_too(
     watched.before["get_many"] = lambda: memory.facts.learn(anna, Statement("Has a dog"), replaces=fact.id)
 
     async with running(watched.as_table, now=clock) as again:
-        await again.erasure.forget(anna, fact.id)
+        await again.erasure.forget(anna, fact.id, everywhere=False)
 
     assert watched.before == {}
     assert await stored(memory, anna) == ["FACT", "GONE", "PROFILE"]
