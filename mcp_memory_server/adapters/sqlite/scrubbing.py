@@ -15,8 +15,9 @@ from pathlib import Path
 from mcp_memory_server.adapters.sqlite.file import connect
 
 ATTEMPTS, PAUSE_SECONDS, TIMEOUT_MILLISECONDS = 3, 0.1, 700
-SHORTEST_SEARCHED, LONGEST_SEARCHED = 4, 160
-"""Of a longer text the beginning, in bytes, is searched for; a shorter one may be part of anything."""
+PIECE_BYTES, MOST_PIECES = 16, 12
+"""What is left of a row may be cut off, so pieces of the text are searched for; a shorter text is one piece."""
+SHORTEST_PIECE = 4
 
 
 def empty_log(connection: sqlite3.Connection, attempts: int = ATTEMPTS) -> bool:
@@ -45,7 +46,7 @@ def scrub_file(path: Path, connection: sqlite3.Connection, texts: Collection[str
     """
     if not empty_log(connection):
         return False
-    wanted = [searched for text in texts if (searched := _searched(text))]
+    wanted = {piece for text in texts for piece in _pieces(text)}
     if not any(_is_beside_rows(path, connection, one) for one in wanted):
         return True
     with closing(connect(path)) as rewriting:
@@ -53,11 +54,12 @@ def scrub_file(path: Path, connection: sqlite3.Connection, texts: Collection[str
     return empty_log(connection) and not any(_is_beside_rows(path, connection, one) for one in wanted)
 
 
-def _searched(text: str) -> str:
-    """Return the beginning of the text as rows have it: in JSON."""
-    in_json = json.dumps(text, ensure_ascii=False)[1:-1]
-    cut = in_json.encode()[:LONGEST_SEARCHED].decode(errors="ignore")
-    return cut if len(cut.encode()) >= SHORTEST_SEARCHED else ""
+def _pieces(text: str) -> list[str]:
+    """Return pieces of the text as rows have it: in JSON."""
+    in_json = json.dumps(text, ensure_ascii=False)[1:-1].encode()
+    step = max(PIECE_BYTES, len(in_json) // MOST_PIECES)
+    pieces = [in_json[start : start + PIECE_BYTES].decode(errors="ignore") for start in range(0, len(in_json), step)]
+    return [piece for piece in pieces if len(piece.encode()) >= min(PIECE_BYTES - 4, max(SHORTEST_PIECE, len(in_json)))]
 
 
 def _is_beside_rows(path: Path, connection: sqlite3.Connection, text: str) -> bool:
