@@ -255,6 +255,17 @@ def parse_auth(text: str) -> list[TokensInFile | Issuer]:
     return [_token_source(part) for part in text.split()]
 
 
+def parse_audit(text: str) -> str:
+    """Parse where audit lines go.
+
+    Raises:
+        ValueError: It is neither ``none`` nor ``stderr`` nor the absolute path of a file.
+    """
+    if text not in ("none", "stderr") and not text.startswith("/"):
+        raise ValueError(f"must be none, stderr or /path/to/file, got {text[:40]!r}")
+    return text
+
+
 def parse_hosts(text: str) -> list[str]:
     """Parse the names of the server: host, or host:port where that is not the default one.
 

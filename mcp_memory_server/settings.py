@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from mcp_memory_server.addresses import (
+    parse_audit,
     parse_auth,
     parse_dead_letters,
     parse_embeddings,
@@ -96,6 +97,9 @@ class Settings(BaseSettings):
     )
     records_per_day: int = Field(
         default=20_000, ge=1, le=10**9, description="How much each user of an HTTP server with tokens may save"
+    )
+    audit: Annotated[str, _form(parse_audit)] = Field(
+        default="none", description="Where a line about every write goes: stderr, /path/to/file or none"
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING", description="How much is written to standard error"

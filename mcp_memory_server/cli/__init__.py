@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = build_parser().parse_args(arguments)
     try:
         settings = settings_from(parsed)
-        logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
+        # The level is that of our own loggers: at DEBUG, botocore prints the body of every request.
+        logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+        logging.getLogger("mcp_memory_server").setLevel(settings.log_level)
         code = asyncio.run(parsed.command(parsed, settings))
         sys.stdout.flush()  # here, where a failure can still be reported
     except KeyboardInterrupt:

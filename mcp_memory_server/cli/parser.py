@@ -39,6 +39,9 @@ settings, from the environment:
   MCP_MEMORY_AUTH          who verifies tokens over HTTP: tokens: (those of `mcp-memory-server token`), or an issuer,
                            https://login.example/?audience=https://memory.example/mcp (default: a token of this machine)
   MCP_MEMORY_HOSTS         the names of the HTTP server: memory.example,memory.example:8443 (default: this machine's)
+  MCP_MEMORY_CALLS_PER_SECOND, MCP_MEMORY_RECORDS_PER_DAY
+                           the share of each user of an HTTP server with MCP_MEMORY_AUTH (default: 25, 20000)
+  MCP_MEMORY_AUDIT         where a line about every write goes: stderr, /path/to/file or none (default)
   MCP_MEMORY_LOG_LEVEL     DEBUG, INFO, WARNING (default) or ERROR
 """
 
@@ -107,6 +110,11 @@ def build_parser() -> argparse.ArgumentParser:
     hook.add_argument("--wait", action="store_true", help="finish session-end before returning, not in the background")
 
     _add_token_commands(commands)
+
+    isolation = _command(
+        commands, "verify-isolation", "verify_isolation", "verify", "check that no user reaches another's memory here"
+    )
+    _json(isolation)
 
     redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table rejected")
     redrive.add_argument("--list", action="store_true", help="only show them")

@@ -257,6 +257,12 @@ def decoded(part: str) -> str:
     return unquote(part)
 
 
+def user_of_partition(pk: str) -> str | None:
+    """Return the user whose items a partition holds, None if they are nobody's."""
+    _, separator, rest = pk.partition("#")
+    return decoded(rest.partition("#")[0]) if separator else None
+
+
 def timestamp(moment: datetime) -> str:
     """Return the moment as text of a fixed width, so that text order is time order."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -99,6 +99,12 @@ async def open_memory(
 
     try:
         items, near = table, cached_reads(settings, table)
+        if settings.audit != "none":
+            # Imported here: few ask for it.
+            from mcp_memory_server.services.kernel.audited_table import AuditedItemTable
+            from mcp_memory_server.wiring.audit import open_audit
+
+            items, near = AuditedItemTable(items, open_audit(settings.audit), now), near
         if metrics is not None:
             items, near = (measured_table(settings, one, metrics) for one in (items, near))
         at_once = not is_embedded(settings) or outbox_file(settings).exists()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -67,3 +68,27 @@ async def test_a_failure_tells_its_kind_and_not_its_words(memory: Memory, finish
 
 def test_every_one_of_the_five_tools_has_an_operation() -> None:
     assert spans.OPERATIONS.keys() == {tool.name for tool in MEMORY_TOOLS}
+
+
+async def test_the_span_of_a_request_has_only_known_names(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(spans, "_request_tracer", provider.get_tracer("tests"))
+    chosen = "chosen by the caller"
+
+    async with Client(build_server(memory, always(ANA))) as client:
+        await ask(client, "recall", query=chosen)
+        await be_refused(client, "forget", {"id": chosen})
+        with pytest.raises(MCPError):
+            await client.call_tool(chosen, {})
+        with pytest.raises(MCPError):
+            await client.get_prompt(chosen)
+        with pytest.raises(MCPError):
+            await client.read_resource(f"memory://{chosen}")
+
+    finished = exporter.get_finished_spans()
+    names = [span.name for span in finished if span.name.startswith(("tools/call", "prompts", "resources/read"))]
+    assert names == ["tools/call recall", "tools/call forget", "tools/call unknown", "prompts/get", "resources/read"]
+    assert [span.name for span in finished if "chosen" in span.to_json()] == []
+    assert {span.kind for span in finished} == {SpanKind.SERVER}
+    provider.shutdown()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from mcp_memory_server.domain.kernel.log_labels import acted_by
 from mcp_memory_server.domain.kernel.scope import MAX_ID_BYTES, Scope
 from mcp_memory_server.errors import InvalidRequestError, NotPermittedError
 
@@ -109,6 +110,7 @@ def acting_as(principal: Principal) -> Generator[None]:
     """Handle a request of this principal."""
     reset = _current.set(principal)
     try:
-        yield
+        with acted_by(owner_id(principal.issuer, principal.subject)):
+            yield
     finally:
         _current.reset(reset)
