@@ -45,25 +45,25 @@ class RequestSpans:
     def __init__(self, tools: Collection[str]) -> None:
         self._tools = frozenset(tools)
 
-    async def __call__(self, context: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """See `mcp.server.context.ServerMiddleware`."""
-        method = context.method if context.method in METHODS else UNKNOWN
+        method = ctx.method if ctx.method in METHODS else UNKNOWN
         attributes, name = {"mcp.method.name": method}, method
         if method == "tools/call":
-            asked = (context.params or {}).get("name")
+            asked = (ctx.params or {}).get("name")
             tool = asked if asked in self._tools else UNKNOWN
             name = f"{method} {tool}"
             attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
         with _request_tracer.start_as_current_span(
             name,
-            context=_caller_of(context.meta),
+            context=_caller_of(ctx.meta),
             kind=SpanKind.SERVER,
             attributes=attributes,
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
             try:
-                result = await call_next(context)
+                result = await call_next(ctx)
             except BaseException as error:
                 code = str(error.code) if isinstance(error, MCPError) else type(error).__name__
                 span.set_attribute("error.type", code)

@@ -95,9 +95,9 @@ class AuditedItemTable:
         """See the port."""
         await self._audited([Delete(key) for key in keys], None, self._table.delete_many(keys))
 
-    async def scrub(self) -> None:
+    async def scrub(self, texts: Collection[str] = ()) -> bool:
         """See the port."""
-        await self._table.scrub()
+        return await self._table.scrub(texts)
 
     async def close(self) -> None:
         """See the port."""
