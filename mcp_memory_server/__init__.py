@@ -40,6 +40,7 @@ from mcp_memory_server.wiring.metrics import open_metrics
 
 if TYPE_CHECKING:
     from mcp_memory_server.domain.conversations.tool_log import ToolStatus
+    from mcp_memory_server.services.summaries.resumption import ConversationSoFar
     from mcp_memory_server.tools import MEMORY_TOOLS, MemoryTool, error_reply
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "ConfigurationError",
     "ConflictError",
     "ContextPage",
+    "ConversationSoFar",
     "Fact",
     "ForgottenError",
     "InvalidRequestError",
@@ -81,6 +83,7 @@ __all__ = [
 
 
 _LOADED_WHEN_USED = {
+    "ConversationSoFar": "mcp_memory_server.services.summaries.resumption",
     "MEMORY_TOOLS": "mcp_memory_server.tools",
     "MemoryTool": "mcp_memory_server.tools",
     "ToolStatus": "mcp_memory_server.domain.conversations.tool_log",

@@ -13,8 +13,9 @@ from agent_plugins.agent_squad.one_at_a_time import OneAtATime
 from agent_plugins.agent_squad.parts import copy_for_request, retrieve_by_words, strands_agents_in
 from agent_plugins.agent_squad.running import RunningSquadAgent
 from agent_plugins.memory.agent_sessions import AgentSessions
+from agent_plugins.memory.earlier import not_in
 from agent_plugins.memory.running import enclosing
-from mcp_memory_server import InvalidRequestError, Scope
+from mcp_memory_server import InvalidRequestError, Role, Scope, Status
 
 SaveQuestion = Callable[[str, str, str, Agent], Awaitable[object]]
 """Saves the words of a user, in a session, said to an agent."""
@@ -86,9 +87,15 @@ class MemoryAgent(Agent):
         )
 
     async def _context(self, now: RunningSquadAgent, chat_history: list[ConversationMessage]) -> str:
-        earlier = None if chat_history else await now.session.load_history()
+        """Return the prompt block, with what was said to other agents, which is not in the chat with this one."""
+        found = await now.session.load_conversation()
         said = "\n".join(from_squad_message(message).text() for message in chat_history)
-        return await now.session.context(self.id, earlier, words=now.words, said=said)
+        turns = [turn for turn in found.turns if turn.agent != self.id or not_in([turn], said)]
+        if turns and turns[-1].role is Role.USER and turns[-1].content == now.words:
+            turns = turns[:-1]  # the question itself, which is being saved
+        earlier = now.session.earlier(found.summary, turns, found.missing)
+        begins = found.status is not Status.UNAVAILABLE and not found.turn_count and not chat_history
+        return await now.session.context(self.id, earlier, words=now.words, said=said, begins=begins)
 
     async def _question_saved(self, now: RunningSquadAgent) -> None:
         """Save the question before it is answered: it was asked, whatever becomes of the answer."""

@@ -1,7 +1,7 @@
 """The memory operations that agents need. A failure becomes part of the result and is never raised to the agent."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -13,17 +13,15 @@ from agent_plugins.memory.prompt_block import PromptSection, user_section
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.memory.turn_retry_queue import TurnRetryQueue
 from mcp_memory_server import (
+    ConversationSoFar,
     Memory,
     MemoryServerError,
     MemoryTool,
-    Role,
     Scope,
     Status,
     ToolStatus,
-    Turn,
     TurnMemories,
     UnavailableError,
-    count_tokens,
     error_reply,
 )
 
@@ -33,8 +31,6 @@ READ_SECONDS = 2.0
 WRITE_SECONDS = 10.0
 RULES = BreakerRules(threshold=2, rest=5.0, is_failure=every_error)
 """A memory that hangs costs its timeout twice, not with every step of an agent."""
-LONGEST_TURN = 600
-"""In characters of an earlier turn."""
 LEAST_TOKENS = 50
 
 logger = logging.getLogger(__name__)
@@ -79,14 +75,13 @@ class AgentMemory:
             )
         )
 
-    async def load_history(self, scope: Scope, max_tokens: int) -> PromptSection:
-        """Return the earlier turns of the session, the newest that fit, one line for each."""
+    async def load_conversation(self, scope: Scope, turns: int) -> ConversationSoFar:
+        """Return the conversation so far: the newest turns, and a summary of those before."""
         try:
-            session = await self.ask(lambda memory: memory.conversations.load(scope))
+            return await self.ask(lambda memory: memory.resumption.load(scope, turns=turns))
         except MemoryServerError as error:
-            return PromptSection(Status.UNAVAILABLE, missing=(f"what was said earlier in this conversation: {error}",))
-        lines = list(_newest_lines(session.turns, max_tokens))
-        return PromptSection(session.status, "\n".join(reversed(lines)), session.missing)
+            missing = (f"what was said earlier in this conversation: {error}",)
+            return ConversationSoFar(Status.UNAVAILABLE, (), 0, missing=missing)
 
     async def _about_user(self, load: Callable[[Memory], Awaitable[TurnMemories]]) -> PromptSection:
         try:
@@ -130,16 +125,3 @@ class AgentMemory:
             except MemoryServerError:
                 permit.succeeded()  # an error is an answer too
                 raise
-
-
-def _newest_lines(turns: Sequence[Turn], room: int) -> Iterator[str]:
-    """Yield the turns of user and agents as lines, the newest first, as long as there is room."""
-    for turn in reversed(turns):
-        said = " ".join(turn.content.split())
-        if not said or turn.role is Role.TOOL:
-            continue
-        cut = said if len(said) <= LONGEST_TURN else said[:LONGEST_TURN] + "…"
-        line = f"- {turn.speaker or turn.role.value}: {cut}"
-        if (room := room - count_tokens(line) - 1) < 0:
-            return
-        yield line

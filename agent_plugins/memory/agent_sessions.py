@@ -2,7 +2,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from threading import Lock
@@ -12,6 +12,7 @@ from agent_plugins.checking import check_type
 from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules, Guards
 from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.earlier import earlier_section
 from agent_plugins.memory.prompt_block import PromptSection, count_escape_tokens, render_prompt_block
 from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.changes import (
@@ -29,11 +30,23 @@ from agent_plugins.state.session_state import Change
 from agent_plugins.state.state_coordinator import StateCoordinator
 from agent_plugins.state.task_state import StepStatus
 from agent_plugins.state.token_budget import LEAST_FOR_MEMORY, split_budget
-from mcp_memory_server import InvalidRequestError, MemoryServerError, Scope, Status, ToolStatus, count_tokens
+from mcp_memory_server import (
+    ConversationSoFar,
+    InvalidRequestError,
+    MemoryServerError,
+    Scope,
+    Status,
+    ToolStatus,
+    Turn,
+    count_tokens,
+)
 
 MAX_TOKENS = 800
-EARLIER_SHARE = 3
-"""Earlier turns get up to a third of the budget; the shared state and the memory get the remainder."""
+EARLIER_SHARE = 2
+"""The conversation so far gets up to half of the budget, as far as the messages of the agent lack it; the shared state
+and the memory get the remainder."""
+TURNS_LOADED = 30
+"""So many of the last turns of a conversation are loaded as they were said. A summary has those before."""
 MEMORY_TOKENS = 300
 MEMORY_SHARE = 3 / 8
 """The memory gets up to so many tokens, in a larger budget up to this share: it is chosen for the words of the user."""
@@ -63,9 +76,13 @@ class AgentSession:
     locks: AgentLocks
     max_tokens: int = MAX_TOKENS
 
-    async def load_history(self) -> PromptSection:
-        """Return the earlier turns of the session, for an agent that has no history of its own."""
-        return await self.memory.load_history(self.scope, self.max_tokens // EARLIER_SHARE)
+    async def load_conversation(self, turns: int = TURNS_LOADED) -> ConversationSoFar:
+        """Return the conversation so far: the newest turns, and a summary of those before."""
+        return await self.memory.load_conversation(self.scope, turns)
+
+    def earlier(self, summary: str | None, turns: Sequence[Turn] = (), missing: Sequence[str] = ()) -> PromptSection:
+        """Return what the messages of an agent lack of the conversation, as a section of the prompt block."""
+        return earlier_section(summary, turns, missing, self.max_tokens // EARLIER_SHARE - FENCE_TOKENS)
 
     async def context(
         self,
@@ -75,13 +92,17 @@ class AgentSession:
         words: str = "",
         said: str = "",
         always: PromptSection | None = None,
+        begins: bool = False,
+        is_fresh: bool = False,
     ) -> str:
         """Return the prompt block for an answer to these words: memory, earlier turns and shared state, in one budget.
 
         What the conversation contains already, whose texts are ``said``, is not repeated; nor is what ``always``
-        matters, if that is in the system prompt.
+        matters, if that is in the system prompt. A conversation that ``begins`` gets what the last one was about.
+        The shared state is read, unless it ``is_fresh``.
         """
-        await self.coordinator.refresh()
+        if not is_fresh:
+            await self.coordinator.refresh()
         before = "" if earlier is None else earlier.text
         spent = FENCE_TOKENS + count_tokens(before) + count_escape_tokens(before)
         text, left = split_budget(self.coordinator, max(LEAST_FOR_MEMORY, self.max_tokens - spent), agent=agent)
@@ -90,7 +111,7 @@ class AgentSession:
             "\n".join((said, before, "" if always is None else always.text)),
             left,
             with_always=always is None,
-            with_handoff=earlier is not None and not before,
+            with_handoff=begins,
         )
         status = self.coordinator.status
         missing = ("what the agents of this session share",) if status is Status.UNAVAILABLE else ()

@@ -17,6 +17,7 @@ from strands.types.content import Message
 from agent_plugins.memory.prompt_block import render_system_block
 from agent_plugins.memory.running import enclosing
 from agent_plugins.strands.attached import AttachedAgents
+from agent_plugins.strands.conversation import AgentConversation, section_for_member
 from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
 from agent_plugins.strands.held_turns import has_guardrail
 from agent_plugins.strands.identity import SessionResolver
@@ -69,9 +70,9 @@ class AgentEvents:
         run_tools_in_daemon_threads()
         attached, now = self._agents.of(context.agent), self._running(context)
         agent = cast("Agent", context.agent)
-        attached.enter(agent, now.scope, keep_messages=now.outer is not None and agent in now.outer.prepared)
+        attached.enter(agent, now.scope, keep_messages=now.is_prepared)
         try:
-            await self._begin(now, context)
+            await self._begin(now, context, attached.conversation)
             async for event in now.steps(next_fn(context)):
                 yield event
         finally:
@@ -79,6 +80,8 @@ class AgentEvents:
             attached.leave()
             _release(now, agent.name)
             await _end(now)
+            if now.conversation is not None and now.session is not None:
+                now.conversation.end(now.session)
 
     async def inject(self, context: InvokeModelContext) -> InvokeModelContext:
         """Append the prompt block, for this one call of the model."""
@@ -86,12 +89,17 @@ class AgentEvents:
         if now is None or now.session is None:
             return append_to_last_message(context, self._sessions.no_user_block())
         always = await now.session.load_always() if self._in_system_prompt else None
+        if now.conversation is not None:
+            now.earlier = await now.conversation.section(cast("Agent", context.agent), now.session)
+        is_fresh, now.is_fresh = now.is_fresh, False
         block = await now.session.context(
             context.agent.name,
             now.earlier,
             words=now.outermost.words,
             said=text_of(context.messages, MOST_COMPARED),
             always=always,
+            begins=now.begins,
+            is_fresh=is_fresh,
         )
         if always is not None:
             context = append_to_system_prompt(context, render_system_block(always))
@@ -144,13 +152,18 @@ class AgentEvents:
             words=text_of(context.messages, LONGEST_WORDS),
         )
 
-    async def _begin(self, now: RunningAgent, context: AgentStreamContext) -> None:
+    async def _begin(self, now: RunningAgent, context: AgentStreamContext, conversation: AgentConversation) -> None:
         if now.session is None:
             return
-        if not context.agent.messages:
-            now.earlier = await now.session.load_history()
+        agent = cast("Agent", context.agent)
         if now.is_outermost:
+            await now.session.coordinator.refresh()
+            now.is_fresh = True
+            await conversation.begin(agent, now.session)
+            now.conversation, now.begins = conversation, conversation.is_new
             await now.session.turn_begins(_goal(now.words), seconds=self._task_seconds)
+        elif not now.is_prepared:
+            now.earlier, now.begins = await section_for_member(agent, now.session)
 
 
 def _turn(message: Message, agent: str, **more: Any) -> NewTurn | None:

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 from strands import Agent
 from strands.types.exceptions import ConcurrencyException
 
+from agent_plugins.strands.conversation import AgentConversation
 from mcp_memory_server import Scope
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Attached:
 
     def __init__(self, agent: Agent) -> None:
         self._initial: Snapshot = agent.take_snapshot(preset="session")
+        self._first = len(agent.messages)
+        self.conversation = AgentConversation(self._first)
         self._lock = Lock()
         self._used_by: Scope | None = None
         self._was_used = False
@@ -51,6 +54,7 @@ class Attached:
             if is_new and is_interrupted(agent):
                 raise ConcurrencyException(WAITS)
             if is_new:
+                self.conversation = AgentConversation(self._first)
                 messages = agent.messages
                 agent.load_snapshot(self._initial)
                 agent.messages = messages if keep_messages else agent.messages

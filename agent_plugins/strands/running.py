@@ -9,6 +9,7 @@ from strands.types.content import Message
 from agent_plugins.memory.agent_sessions import AgentSession
 from agent_plugins.memory.prompt_block import PromptSection
 from agent_plugins.memory.running import Running, current
+from agent_plugins.strands.conversation import AgentConversation
 from agent_plugins.strands.held_turns import HeldTurns
 from mcp_memory_server import NewTurn
 
@@ -57,11 +58,23 @@ class RunningAgent(RunningHere):
     agent: "ReferenceType[Any]"  # weak: a context that refers to this invocation may outlive the agent
     has_guardrail: bool = False
     earlier: PromptSection | None = None
+    """What the messages of the agent lack of the conversation."""
+    conversation: AgentConversation | None = None
+    """The conversation that the messages of the agent are, if the user speaks to it."""
+    begins: bool = False
+    """Whether nothing was said before in this conversation."""
+    is_fresh: bool = False
+    """Whether the shared state was read since the invocation began, and not used yet."""
     is_asking_model: bool = False
     """Whether a call of the model is being prepared or made, with the prompt block in its input."""
     first_message: Message | None = None
     words_before: object = None
     """The content of the first message before a guardrail may have redacted it."""
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the invocation around this one has set the messages of the agent."""
+        return self.outer is not None and self.agent() in self.outer.prepared
 
     def should_save(self, message: Message) -> bool:
         """Return whether a message is part of the conversation with the user, and not saved by others."""

@@ -95,8 +95,9 @@ def extract(material: Material) -> Draft:
 def running_summary(known: str | None, turns: Sequence[Turn], most_characters: int) -> str:
     """Return what is known of the beginning of a conversation together with these turns, which come after it."""
     quotes = _quotes(Material(tuple(turns)).spoken)
-    stated = [replace(quote, worth=quote.worth + _lasting(_quoted(quote))) for quote in quotes]
-    chosen = [_quoted(quote) for quote in _best(stated, max(2, len(turns) // 4))]
+    lasting = [_lasting(_quoted(quote)) for quote in quotes]
+    stated = [replace(quote, worth=quote.worth + more) for quote, more in zip(quotes, lasting, strict=True)]
+    chosen = [_quoted(quote) for quote in _best(stated, max(2, len(turns) // 4, sum(map(bool, lasting))))]
     if known is None and quotes and (first := _quoted(quotes[0])) not in chosen:
         chosen.insert(0, first)
     sentences = [*(known.split(BETWEEN) if known else ()), *chosen]

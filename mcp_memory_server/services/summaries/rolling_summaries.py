@@ -14,8 +14,8 @@ from mcp_memory_server.services.sessions.session_stores import SessionStores
 
 READ_AT_ONCE = 100
 MOST_READ = 1_000
-LONGEST_SUMMARY = 1_600
-"""In characters: some 400 tokens beside the 4,096 of the turns."""
+LONGEST_SUMMARY = 1_400
+"""In characters: some 350 tokens beside the 4,096 of the turns."""
 
 
 class RollingSummaries:

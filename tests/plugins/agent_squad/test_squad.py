@@ -279,3 +279,37 @@ def test_a_supervisor_with_a_team_works_on_the_storage_from_its_threads(shared: 
     assert "orders: On its way." in answers[0]
     assert all("Ana lives in Lisbon." in clerk.inputs[0] for clerk in clerks)
     assert sorted(turn.content for turn in turns) == ["On its way."] * 2 + ["Where is it?"] * 2
+
+
+def test_each_agent_learns_what_was_said_to_the_others_and_goes_on_knowing_it(shared: SharedMemory) -> None:
+    search, orders = Clerk("search", lambda _: "It is Dune."), Clerk("orders", lambda _: "Ordered.")
+    squad = squad_of(shared, search, orders)
+    ask_squad(squad, "search for a book about a desert")
+    ask_squad(squad, "orders: take it, to Porto")
+
+    ask_squad(squad, "search for a second one")
+    ask_squad(squad, "search for a third one")
+
+    assert "- user: orders: take it, to Porto" in search.inputs[1]
+    assert "- orders: Ordered." in search.inputs[1]
+    assert "about a desert" not in search.inputs[1]  # which is in its own chat
+    assert search.inputs[1].count("second one") == 1
+    assert "- orders: Ordered." in search.inputs[2]
+
+
+def test_a_squad_that_is_restarted_in_a_long_conversation_knows_its_beginning_and_its_end(shared: SharedMemory) -> None:
+    orders = Clerk("orders", lambda _: "Noted.")
+    squad = squad_of(shared, orders)
+    for number in range(1, 42):
+        stated = {1: "My locker has the number 4711.", 40: "My desk has the number 8222."}
+        ask_squad(squad, "orders: " + stated.get(number, f"which cake would you bake on day {number}?"))
+
+    for _ in range(5):
+        restarted = squad_of(
+            shared, again := Clerk("orders", lambda _: "Noted."), helps := Clerk("help", lambda _: "Hi.")
+        )
+        for words in ("orders: what now?", "help me", "help me again"):
+            ask_squad(restarted, words)
+        prompts = [*zip(again.inputs, again.histories, strict=True), *zip(helps.inputs, helps.histories, strict=True)]
+        said = [words + str([message.content for message in history]) for words, history in prompts]
+        assert [number in each for each in said for number in ("4711", "8222")] == [True] * 6
