@@ -13,6 +13,8 @@ MOST_INPUT = 12_000
 MOST_CONTENT_BYTES = 4 * 1024 * 1024
 LONGEST_NAME = 100
 
+_EMPTY_KEY = '"":'
+"""Which no table stores: an input that may have one is kept as text."""
 _MEDIA = ("image", "document", "video", "audio")
 
 
@@ -90,7 +92,8 @@ def _answer(block: Mapping[str, Any]) -> str:
 
 def _call(use: Mapping[str, Any], longest: int) -> Mapping[str, Any]:
     text = _storable(json.dumps(use.get("input"), ensure_ascii=False, default=str))
-    kept: Any = json.loads(text) if len(text) <= longest else text[:longest] + "…"
+    is_cut = len(text) > longest
+    kept: Any = text[:longest] + "…" if is_cut else text if _EMPTY_KEY in text else json.loads(text)
     return {
         "id": _storable(str(use.get("toolUseId")))[:200],
         "name": _storable(str(use.get("name")))[:200],
