@@ -254,6 +254,12 @@ def _add_transfer_commands(commands: Any) -> None:
     )
     _json(import_)
 
+    sync = _command(commands, "sync", "sync", "sync", "keep a Markdown file such as MEMORY.md in step with the memory")
+    sync.add_argument("file", help="the file; what is known is in a section of it, and everything else stays")
+    sync.add_argument("--lines", type=int, default=150, help="the most facts in it, the newest (default: 150)")
+    sync.add_argument("--dry-run", action="store_true", help="print the file instead of writing it")
+    _json(sync)
+
     forget_user = _command(commands, "forget-user", "transfer", "forget_user", "delete everything of a user")
     forget_user.add_argument("name", help="the user whose memory is to go")
     forget_user.add_argument("--yes", action="store_true", help="do not ask")

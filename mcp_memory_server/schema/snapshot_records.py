@@ -46,7 +46,7 @@ def name_of(key: Key) -> str:
     return decoded(key.sk.removeprefix(NAMES))
 
 
-def written(scope: Scope, name: str, data: bytes, *, writing: str, expires_at: datetime) -> Written:
+def written(scope: Scope, name: str, data: bytes, *, writing: str, expires_at: datetime | None) -> Written:
     """Return the snapshot as the items that hold it. The head has no expected version yet."""
     packed = zlib.compress(data)
     key = snapshot_key(scope, name)

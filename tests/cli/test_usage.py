@@ -10,7 +10,7 @@ from tests.cli.commands import Run
 
 COMMANDS = (
     *("serve", "attach", "detach", "doctor", "facts", "preferences", "recall", "remember", "end", "forget"),
-    *("export", "import", "forget-user", "hook", "token", "verify-isolation", "redrive", "fold", "tables"),
+    *("export", "import", "sync", "forget-user", "hook", "token", "verify-isolation", "redrive", "fold", "tables"),
 )
 
 WRONG: dict[str, tuple[list[str], tuple[str, ...]]] = {

@@ -22,7 +22,7 @@ LONGEST_LINE = 110
 INTRODUCTION = """\
 # API reference
 
-Made by `make docs-api` from the sources. Import names from the four modules below and from nowhere else; everything
+Made by `make docs-api` from the sources. Import names from the modules below and from nowhere else; everything
 else may change without notice. Types that are only returned are listed at the end and need no import.
 """
 

@@ -2,7 +2,13 @@
 
 from importlib import import_module
 
-PUBLIC_MODULES = ("mcp_memory_server", "agent_plugins", "agent_plugins.strands", "agent_plugins.agent_squad")
+PUBLIC_MODULES = (
+    "mcp_memory_server",
+    "agent_plugins",
+    "agent_plugins.strands",
+    "agent_plugins.agent_squad",
+    "agent_plugins.claude",
+)
 
 
 def public_names(module: str) -> list[str]:

@@ -23,6 +23,7 @@ KEPT_ELSEWHERE = {
     "contributing.md": "CONTRIBUTING.md",
     "examples.md": "examples/README.md",
     "frameworks/agent-squad.md": "agent_plugins/agent_squad/README.md",
+    "frameworks/claude.md": "agent_plugins/claude/README.md",
     "frameworks/strands.md": "agent_plugins/strands/README.md",
     "operations.md": "OPERATIONS.md",
     "security.md": "SECURITY.md",

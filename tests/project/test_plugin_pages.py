@@ -12,7 +12,7 @@ from examples.scripted_model import ScriptedModel
 from tests.plugins.agent_squad.conftest import ByName, Clerk
 
 ROOT = Path(__file__).parents[2]
-PAGES = {name: ROOT / "agent_plugins" / name / "README.md" for name in ("strands", "agent_squad")}
+PAGES = {name: ROOT / "agent_plugins" / name / "README.md" for name in ("strands", "agent_squad", "claude")}
 
 
 def snippets(page: str) -> list[str]:
@@ -30,6 +30,14 @@ def test_a_snippet_for_strands_runs(snippet: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(strands_agent, "BedrockModel", lambda **_: ScriptedModel("Heard."))
 
     exec(compile(snippet, "snippet", "exec"), {})
+
+
+@pytest.mark.usefixtures("_a_memory_of_its_own")
+def test_the_snippet_for_claude_makes_the_tool() -> None:
+    known: dict[str, Any] = {}
+    exec(compile(snippets("claude")[0], "snippet", "exec"), known)
+
+    assert known["tools"][0].to_dict() == {"type": "memory_20250818", "name": "memory"}
 
 
 @pytest.mark.anyio

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from mcp_memory_server.domain.kernel.items import Put
@@ -22,14 +22,16 @@ READ_ATTEMPTS = 5
 
 
 class Snapshots:
-    """Bytes under a name, of any size up to 32 MB. They live for 90 days after they were written last."""
+    """Bytes under a name, of any size up to 32 MB. They live for 90 days after they were written last, or for ever."""
 
     def __init__(self, table: ItemTable, now: Callable[[], datetime]) -> None:
         self._table = table
         self._now = now
 
-    async def write(self, scope: Scope, name: str, data: bytes) -> None:
+    async def write(self, scope: Scope, name: str, data: bytes, *, life: timedelta | None = records.LIFE) -> None:
         """Keep the value, in place of an earlier one. A reader sees all of either, never a mixture.
+
+        Without a ``life`` it is kept until it is deleted.
 
         Raises:
             TooLargeError: It is over 32 MB. Nothing was written.
@@ -37,7 +39,7 @@ class Snapshots:
         _check_name(name)
         if len(data) > MAX_SNAPSHOT_BYTES:
             raise TooLargeError(f"a snapshot must be at most {MAX_SNAPSHOT_BYTES:,} bytes long, got {len(data):,}")
-        expires_at = (self._now() + records.LIFE).replace(microsecond=0)
+        expires_at = None if life is None else (self._now() + life).replace(microsecond=0)
         written = records.written(scope, name, data, writing=uuid4().hex, expires_at=expires_at)
         await self._put_parts(written.parts)
         await retry_on_conflict(lambda: self._swap(written.head))
