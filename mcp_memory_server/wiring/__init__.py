@@ -3,14 +3,15 @@
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
-from mcp_memory_server.addresses import Nowhere, SqliteTable, parse_outbox, parse_table
+from mcp_memory_server.addresses import SqliteTable, parse_table
 from mcp_memory_server.domain.kernel.clock import utc_now
+from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.embedder import Embedder
 from mcp_memory_server.ports.item_table import ItemTable
@@ -108,7 +109,7 @@ async def open_memory(
         if metrics is not None:
             items, near = (measured_table(settings, one, metrics) for one in (items, near))
         at_once = not is_embedded(settings) or outbox_file(settings).exists()
-        finalizes = finalize_sessions and (at_once or isinstance(parse_outbox(settings.outbox), Nowhere))
+        finalizes = finalize_sessions and (at_once or await _has_open_sessions(table, now()))
         running = _running(
             items,
             beside,
@@ -228,6 +229,23 @@ async def _running(
         if sessions.made is not None:
             await sessions.made.close()
         await searching.close()
+
+
+async def _has_open_sessions(table: ItemTable, now: datetime) -> bool:
+    """Return whether a session is or becomes due. A server that never had one does not start what finishes them."""
+    from mcp_memory_server.schema.ending_records import endings_index
+    from mcp_memory_server.services.summaries.session_leases import LONGEST_LIFE, LOOKED_BACK
+
+    day, last = (now - LOOKED_BACK).astimezone(UTC).date(), (now + LONGEST_LIFE).astimezone(UTC).date()
+    while day <= last:
+        try:
+            page = await table.find(endings_index(day), limit=1)
+        except MemoryServerError:
+            return True  # it is asked again in the background
+        if page.keys:
+            return True
+        day += timedelta(days=1)
+    return False
 
 
 def _finalizer_options(settings: Settings) -> "FinalizerOptions":

@@ -12,8 +12,12 @@ from mcp_memory_server.services.sessions.session_reader import LoadedSession
 class SessionObserver(Protocol):
     """Is notified of what happens in sessions. Used from any thread and any event loop."""
 
-    def appended(self, scope: Scope, tier: Tier, *, trims: bool) -> None:
-        """Note that a turn was added; ``trims`` says that the session cache dropped others for it. Never waits."""
+    async def appended(self, scope: Scope, tier: Tier, *, trims: bool) -> None:
+        """Note that a turn was added; ``trims`` says that the session cache dropped others for it.
+
+        Once this returns, the session will be finished although this process dies: the session cache lists it, or
+        else the table does. If neither answers, that is done later. Raises nothing.
+        """
         ...
 
     async def ended(

@@ -17,6 +17,7 @@ Invariants:
                                          queued --outbox worker: store, record in the cache------------------> done
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -114,8 +115,12 @@ class TurnAppender:
         began, stores, scope = self._monotonic(), self._stores, request.write.scope
         to_table = self._waits_for_table and scope not in self._outbox_worker.queued
         placed = await self._place(request, enqueue=stores.outbox_is_in_cache and not to_table)
-        self._observer.appended(scope, request.tier, trims=placed.trims)
-        if to_table and (placed.in_cache or stores.cache_epoch.may_bypass_cache()) and await self._store(placed):
+        may_store = to_table and (placed.in_cache or stores.cache_epoch.may_bypass_cache())
+        is_stored, _ = await asyncio.gather(
+            self._store(placed) if may_store else _not_stored(),
+            self._observer.appended(scope, request.tier, trims=placed.trims),
+        )
+        if is_stored:
             in_time = placed.in_cache and self._monotonic() - began < _STORED_IN_TIME
             # A session that the cache lost since the turn was placed is not filled before that time is over.
             if in_time or await record_in_cache(stores, placed.write, request.tier, counted_in=placed.counted_in):
@@ -139,7 +144,7 @@ class TurnAppender:
             return [await self.append(request) for request in requests]
         placed: list[PlacedTurn] = []
         for request in requests:
-            self._observer.appended(scope, request.tier, trims=False)
+            await self._observer.appended(scope, request.tier, trims=False)
             placed.append(self._place_after(request.write, max(known.values(), default="")))
         try:
             await stores.timeout.ask(lambda: stores.stored.put_all([one.write for one in placed]))
@@ -271,3 +276,7 @@ class TurnAppender:
         with suppress(UnavailableError):  # the turn is queued then, and compared with the table when it is delivered
             operations |= await stores.timeout.ask(lambda: stores.stored.recent(scope, most))
         return operations
+
+
+async def _not_stored() -> bool:
+    return False

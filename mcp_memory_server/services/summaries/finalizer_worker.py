@@ -23,6 +23,8 @@ IDLE_SECONDS = 15.0
 BUSY_SECONDS = 1.0
 LISTED_SECONDS = 60.0
 """How often the table is asked for due sessions. The session cache is asked in every round."""
+LISTING_SECONDS = 1.0
+"""So long the first append to a session waits until the table lists the session. A slower table is not waited for."""
 FOLD_SECONDS = 3600.0
 WATCHED_AGAIN_SECONDS = 3600.0
 ROLLED_SECONDS = 5.0
@@ -55,27 +57,32 @@ class FinalizerWorker:
         self._worker = BackgroundWorker("memory-finalizer", self._round, self._last_round)
         self._lock = Lock()
         self._active = LruCache[Scope, _Active](SESSIONS_KEPT)
+        self._listings: set[asyncio.Task[None]] = set()
         self._to_watch: dict[Scope, Tier] = {}
         self._to_roll: set[Scope] = set()
         self._to_finish: set[Scope] = set()
         self._rolled_at = self._listed_at = self._folded_at = _NEVER
 
-    def appended(self, scope: Scope, tier: Tier, *, trims: bool) -> None:
+    async def appended(self, scope: Scope, tier: Tier, *, trims: bool) -> None:
         """See `SessionObserver`."""
-        if not self._runs:
-            return
         moment = time.monotonic()
         with self._lock:
             session = self._active.get_or_add(scope, _Active)
             is_new = moment - session.watched_at > WATCHED_AGAIN_SECONDS
             if is_new:
                 session.watched_at = moment
-                self._to_watch[scope] = tier
             if not self._has_cache:
                 session.appended += 1
                 trims = session.appended % ROLLED_AFTER == 0
-            if trims:
+            if trims and self._runs:
                 self._to_roll.add(scope)
+        if is_new and self._has_cache:
+            self._watch_later(scope, tier)
+        elif is_new:
+            listing = asyncio.create_task(self._list(scope, tier))
+            self._listings.add(listing)
+            listing.add_done_callback(self._listings.discard)
+            await asyncio.wait([listing], timeout=LISTING_SECONDS)
         if is_new or trims:
             self.wake()
 
@@ -106,6 +113,17 @@ class FinalizerWorker:
     async def close(self) -> None:
         """Summarize what was ended, as far as time allows. The rest is listed in the table, for other processes."""
         await self._worker.close(CLOSING_SECONDS + BUSY_SECONDS, round_within=CLOSING_SECONDS / 2)
+
+    async def _list(self, scope: Scope, tier: Tier) -> None:
+        """List the session in the table now, because nothing else does."""
+        try:
+            await self._finalizer.list_running(scope, tier)
+        except (MemoryServerError, asyncio.CancelledError):
+            self._watch_later(scope, tier)
+
+    def _watch_later(self, scope: Scope, tier: Tier) -> None:
+        with self._lock:
+            self._to_watch[scope] = tier
 
     async def _round(self) -> float:
         """Do what is due, and return the seconds until the next round."""

@@ -96,6 +96,14 @@ class SessionFinalizer:
         """List these sessions in the table as due when they must be over."""
         await self._each(sessions, lambda scope: self._leases.watch(scope, sessions[scope]), "it is not watched yet")
 
+    async def list_running(self, scope: Scope, tier: Tier) -> None:
+        """List one session in the table as due when it must be over.
+
+        Raises:
+            UnavailableError: The table did not answer.
+        """
+        await self._leases.watch(scope, tier)
+
     async def record_end(self, scope: Scope, ended_at: datetime) -> None:
         """List a session as due now: its caller has ended it."""
         await self._leases.record_end(scope, ended_at)
