@@ -205,7 +205,7 @@ async def test_forgetting_a_user_takes_every_conversation_along(open_file: OpenM
 
     removed = await memory.erasure.forget_user(Scope("anna"))
 
-    assert removed == 3 + 3 + 1 + 2 + 1  # turns, counters, the long turn and its two parts, and the stamp
+    assert removed == 3 + 3 + 3 + 1 + 2 + 1  # turns, counters, deadlines, the long turn and its parts, the user version
     assert (await memory.conversations.load(CHAT)).turns == ()
     assert [turn.content for turn in (await memory.conversations.load(Scope("bo", "chat 1"))).turns] == ["Of bo"]
     assert b"xylophone" not in b"".join(file.read_bytes() for file in path.parent.glob("*"))
@@ -219,7 +219,7 @@ async def test_forgetting_a_user_ends_although_the_index_lists_an_expired_sessio
     clock.advance(LIFE)
     await memory.conversations.append(Scope("anna", "chat 2"), said("Today"))
 
-    assert await memory.erasure.forget_user(Scope("anna")) == 3
+    assert await memory.erasure.forget_user(Scope("anna")) == 4  # a turn, its counters and deadline, the user version
 
 
 async def test_a_turn_may_consist_of_tool_calls_alone(service: Conversations) -> None:
