@@ -24,6 +24,7 @@ from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
 from agent_plugins.guards.guards import Finding
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
+from agent_plugins.telemetry import refused_call
 from mcp_memory_server import MemoryTool, ToolStatus
 
 TOOL_SECONDS = 60.0
@@ -91,6 +92,7 @@ class GuardedTools(AgentTools):
         now = running()
         finding = None if now is None else now.session.guards.tool_called(now.agent, tool_name, input_data)
         if finding is not None and finding.stop:
+            refused_call(tool_name, reason=finding.kind.value, owner=None if now is None else now.agent)
             return _as_json({"error": finding.kind.value, "advice": finding.message})
         begun = await self._begin(found, now)
         note = None
@@ -98,6 +100,7 @@ class GuardedTools(AgentTools):
             instead = None if begun.fallback is None else self._named(begun.fallback)
             allowed = None if instead is None else await self._begin(instead, now)
             if instead is None or not isinstance(allowed, Invocation):
+                refused_call(tool_name, reason="tool_unavailable", owner=begun.owner, retry_after=begun.retry_after)
                 return _as_json(begun.to_dict())
             note = f"{tool_name} is not available ({begun.reason}); this is the answer of {instead.name}."
             found, begun = instead, allowed

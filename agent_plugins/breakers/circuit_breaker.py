@@ -20,7 +20,10 @@ from agent_plugins.breakers.circuits import (
 )
 from agent_plugins.breakers.failures import RecentResults
 from agent_plugins.breakers.permits import Counts, Permit
+from agent_plugins.telemetry import circuit_changed
 from mcp_memory_server import UnavailableError
+
+_LEVELS = {CircuitState.CLOSED: 0, CircuitState.HALF_OPEN: 1, CircuitState.OPEN: 2}
 
 REFRESH_SECONDS = 1.0
 """How often the shared state is read again while another worker probes: its report may have been lost."""
@@ -209,8 +212,9 @@ class CircuitBreaker:
         self._change(CircuitState.OPEN, now + remaining)
 
     def _change(self, state: CircuitState, until: float = 0.0) -> None:
-        if state is CircuitState.OPEN and self._state is CircuitState.CLOSED:
-            self._counts.opened += 1
+        opens = state is CircuitState.OPEN and self._state is CircuitState.CLOSED
+        self._counts.opened += opens
+        circuit_changed(self.name, _LEVELS[state], opened=opens)
         self._state, self._until, self._probing = state, until, False
         self._results.clear()
         self._epoch += 1

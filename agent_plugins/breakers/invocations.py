@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from agent_plugins.breakers.failures import FailedCall
 from agent_plugins.breakers.permits import Permit
+from agent_plugins.telemetry import count_call
 
 MAX_ENDED = 100
 """How many ended calls can still be looked up."""
@@ -135,6 +136,7 @@ class Invocations:
 
     def _on_end(self, invocation: Invocation) -> None:
         invocation.seconds = self._monotonic() - invocation.started
+        count_call(invocation.tool, invocation.owner, invocation.outcome.value)
         with self._lock:
             self._running.pop(invocation.id, None)
             self._ended.append(invocation)

@@ -65,6 +65,7 @@ class Refusal:
     retry_after: float
     fallback: str | None = None
     alternatives: tuple[str, ...] = ()
+    owner: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the error as a model reads it."""
@@ -234,6 +235,7 @@ class ToolRegistry:
             permit.retry_after,
             *(fallback or (None,)),
             alternatives=fallback + self.healthy(others, owner),
+            owner=owner,
         )
 
 

@@ -12,6 +12,7 @@ from agent_plugins.memory.memory_calls import call_memory
 from agent_plugins.memory.prompt_block import PromptSection, user_section
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.memory.turn_retry_queue import TurnRetryQueue
+from agent_plugins.telemetry import span, status_of
 from mcp_memory_server import (
     ConversationSoFar,
     Memory,
@@ -32,6 +33,9 @@ WRITE_SECONDS = 10.0
 RULES = BreakerRules(threshold=2, rest=5.0, is_failure=every_error)
 """A memory that hangs costs its timeout twice, not with every step of an agent."""
 LEAST_TOKENS = 50
+SEARCH = "search_memory"
+OPERATIONS = {"remember_fact": "upsert_memory", "set_preference": "upsert_memory", "forget": "delete_memory"}
+"""The memory tools that do not only read, by the conventions of OpenTelemetry."""
 
 logger = logging.getLogger(__name__)
 
@@ -99,27 +103,40 @@ class AgentMemory:
             memory.tool_log.record(scope, name, inputs, output, duration=timedelta(seconds=seconds), status=status)
 
         try:
-            await self.ask(record)
+            await self._ask(record, self._read_seconds)
         except MemoryServerError as error:
             logger.warning("a call of a tool is not logged: %s", error)
 
     async def use(self, tool: MemoryTool, scope: Scope, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call one of the memory tools, and return its reply."""
         try:
-            return await self.ask(lambda memory: tool.call(memory, scope, arguments), seconds=self._write_seconds)
+            return await self.ask(
+                lambda memory: tool.call(memory, scope, arguments),
+                seconds=self._write_seconds,
+                operation=OPERATIONS.get(tool.name, SEARCH),
+            )
         except MemoryServerError as error:
             return error_reply(error)
 
-    async def ask(self, work: Callable[[Memory], Awaitable[R]], *, seconds: float | None = None) -> R:
-        """Run the work with the memory, within ``seconds``, by default the timeout of reads.
+    async def ask(
+        self, work: Callable[[Memory], Awaitable[R]], *, seconds: float | None = None, operation: str = SEARCH
+    ) -> R:
+        """Run the work with the memory, within ``seconds``, by default the timeout of reads, and in a span.
 
         Raises:
             UnavailableError: The memory did not answer in time, or its circuit is open.
             MemoryServerError: What the work itself raised. Nothing else is raised.
         """
+        with span(operation, gen_ai__operation__name=operation) as made:
+            done = await self._ask(work, self._read_seconds if seconds is None else seconds)
+            if (status := status_of(done)) is not None:
+                made.set_attribute("memory.status", status)
+            return done
+
+    async def _ask(self, work: Callable[[Memory], Awaitable[R]], seconds: float) -> R:
         with self._circuit.ask() as permit:
             try:
-                return await call_memory(self._read_seconds if seconds is None else seconds, self.shared, work)
+                return await call_memory(seconds, self.shared, work)
             except UnavailableError:
                 raise
             except MemoryServerError:

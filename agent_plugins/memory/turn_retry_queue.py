@@ -16,6 +16,7 @@ from threading import Lock
 from agent_plugins.memory.memory_calls import call_memory
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.state.background_loop import BACKGROUND
+from agent_plugins.telemetry import Context, get_current, span
 from mcp_memory_server import MemoryServerError, NewTurn, Scope, UnavailableError
 
 LINGER_SECONDS = 0.05
@@ -23,6 +24,7 @@ LINGER_SECONDS = 0.05
 SAVED_AT_ONCE = 9
 MOST_UNSAVED = 100
 MOST_SESSIONS = 1000
+WRITE = "upsert_memory"
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,8 @@ class _Unsaved:
     operation_id: str
     since: float
     was_tried: bool = False
+    context: Context = field(default_factory=get_current)
+    """The trace that the turn belongs to: it is saved elsewhere, and later."""
 
 
 @dataclass(eq=False)
@@ -163,11 +167,14 @@ class TurnRetryQueue:
             return
         turns, ids = [one.turn for one in batch], [one.operation_id for one in batch]
         was_tried = any(one.was_tried for one in batch)
-        await call_memory(
-            self._seconds,
-            self._shared,
-            lambda memory: memory.conversations.append_all(scope, turns, operation_ids=ids, may_be_repeated=was_tried),
-        )
+        with span(WRITE, within=batch[0].context, gen_ai__operation__name=WRITE, memory__turns=len(batch)):
+            await call_memory(
+                self._seconds,
+                self._shared,
+                lambda memory: memory.conversations.append_all(
+                    scope, turns, operation_ids=ids, may_be_repeated=was_tried
+                ),
+            )
 
     def _has_new(self, scope: Scope) -> bool:
         with self._lock:

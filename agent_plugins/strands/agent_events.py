@@ -25,6 +25,7 @@ from agent_plugins.strands.memory_replies import memory_call_ids
 from agent_plugins.strands.messages import text_of, turn_from
 from agent_plugins.strands.prompt_block import append_to_last_message, append_to_system_prompt
 from agent_plugins.strands.running import RunningAgent, running
+from agent_plugins.telemetry import Injection, injection
 from mcp_memory_server import MemoryServerError, NewTurn
 
 LONGEST_GOAL = 200
@@ -85,9 +86,13 @@ class AgentEvents:
 
     async def inject(self, context: InvokeModelContext) -> InvokeModelContext:
         """Append the prompt block, for this one call of the model."""
+        with injection(context.agent.name) as injected:
+            return await self._inject(context, injected)
+
+    async def _inject(self, context: InvokeModelContext, injected: Injection) -> InvokeModelContext:
         now = running(context.agent)
         if now is None or now.session is None:
-            return append_to_last_message(context, self._sessions.no_user_block())
+            return append_to_last_message(context, injected.add(self._sessions.no_user_block()))
         always = await now.session.load_always() if self._in_system_prompt else None
         if now.conversation is not None:
             now.earlier = await now.conversation.section(cast("Agent", context.agent), now.session)
@@ -102,8 +107,8 @@ class AgentEvents:
             is_fresh=is_fresh,
         )
         if always is not None:
-            context = append_to_system_prompt(context, render_system_block(always))
-        return append_to_last_message(context, block)
+            context = append_to_system_prompt(context, injected.add(render_system_block(always)))
+        return append_to_last_message(context, injected.add(block))
 
     def model_call_begins(self, event: BeforeModelCallEvent) -> None:
         """Note that the prompt block is in the input of the model from here on."""

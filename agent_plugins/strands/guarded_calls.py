@@ -17,6 +17,7 @@ from agent_plugins.memory.agent_sessions import AgentSession
 from agent_plugins.strands.mcp_connections import McpConnections, ServerUnreachableError
 from agent_plugins.strands.messages import result_text
 from agent_plugins.strands.tool_owners import ToolOwners
+from agent_plugins.telemetry import refused_call
 from mcp_memory_server import ToolStatus
 
 HANDOFF = "handoff_to_agent"
@@ -45,11 +46,14 @@ class GuardedCalls:
         """Run the tool, its fallback, or return an error."""
         session = self._session_of(context)
         finding = None if session is None else _check_guards(session.guards, context)
+        name, call = context.tool_use["name"], str(context.tool_use["toolUseId"])
         if finding is not None and finding.stop:
+            refused_call(name, call, reason=finding.kind.value, owner=self._owners.of(context.tool, context.agent))
             yield _refused(context.tool_use, {"error": finding.kind.value, "advice": finding.message})
             return
         begun, context, notes = await self._begin_or_fallback(context)
         if isinstance(begun, Refusal):
+            refused_call(name, call, reason="tool_unavailable", owner=begun.owner, retry_after=begun.retry_after)
             yield _refused(context.tool_use, begun.to_dict())
             return
         if finding is not None:
