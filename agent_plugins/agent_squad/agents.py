@@ -15,12 +15,8 @@ from agent_plugins.agent_squad.running import RunningSquadAgent
 from agent_plugins.memory.agent_sessions import AgentSessions
 from agent_plugins.memory.earlier import not_in
 from agent_plugins.memory.running import enclosing
-<<<<<<< HEAD
-from mcp_memory_server import InvalidRequestError, Role, Scope, Status
-=======
 from agent_plugins.telemetry import injection
-from mcp_memory_server import InvalidRequestError, Scope
->>>>>>> c7c3e29 (agents: put memory and refused calls into the trace, and measure circuits)
+from mcp_memory_server import InvalidRequestError, Role, Scope, Status
 
 SaveQuestion = Callable[[str, str, str, Agent], Awaitable[object]]
 """Saves the words of a user, in a session, said to an agent."""
@@ -67,7 +63,7 @@ class MemoryAgent(Agent):
     ) -> Any:
         """Let the wrapped agent answer the message with the prompt block."""
         now = self._running(Scope(user_id, session_id), input_text)
-        block, _ = await asyncio.gather(self._context(now, chat_history), self._question_saved(now))
+        block, _ = await asyncio.gather(self._injected(now, chat_history), self._question_saved(now))
         answering = copy_for_request(self.wrapped)
 
         async def answer() -> Any:
@@ -91,8 +87,11 @@ class MemoryAgent(Agent):
             words=words,
         )
 
+    async def _injected(self, now: RunningSquadAgent, chat_history: list[ConversationMessage]) -> str:
+        with injection(self.id) as injected:
+            return injected.add(await self._context(now, chat_history))
+
     async def _context(self, now: RunningSquadAgent, chat_history: list[ConversationMessage]) -> str:
-<<<<<<< HEAD
         """Return the prompt block, with what was said to other agents, which is not in the chat with this one."""
         found = await now.session.load_conversation()
         said = "\n".join(from_squad_message(message).text() for message in chat_history)
@@ -102,12 +101,6 @@ class MemoryAgent(Agent):
         earlier = now.session.earlier(found.summary, turns, found.missing)
         begins = found.status is not Status.UNAVAILABLE and not found.turn_count and not chat_history
         return await now.session.context(self.id, earlier, words=now.words, said=said, begins=begins)
-=======
-        with injection(self.id) as injected:
-            earlier = None if chat_history else await now.session.load_history()
-            said = "\n".join(from_squad_message(message).text() for message in chat_history)
-            return injected.add(await now.session.context(self.id, earlier, words=now.words, said=said))
->>>>>>> c7c3e29 (agents: put memory and refused calls into the trace, and measure circuits)
 
     async def _question_saved(self, now: RunningSquadAgent) -> None:
         """Save the question before it is answered: it was asked, whatever becomes of the answer."""
