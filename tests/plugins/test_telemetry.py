@@ -75,7 +75,7 @@ def test_a_refused_call_of_a_tool_is_a_span_that_says_why(recorded: dict[str, An
     assert refused["within"] == "execute_event_loop_cycle"
     assert refused["attributes"]["error.type"] == "tool_unavailable"
     assert refused["attributes"]["gen_ai.tool.name"] == "search"
-    assert refused["attributes"]["agents.retry_after_seconds"] == 30.0
+    assert 0 < refused["attributes"]["agents.retry_after_seconds"] <= 30
 
 
 def test_spans_and_metrics_hold_nothing_that_was_said(recorded: dict[str, Any]) -> None:
