@@ -73,6 +73,17 @@ class ItemTable(Protocol):
         """
         ...
 
+    async def list_keys(self, *, limit: int, cursor: str | None = None) -> KeyPage:
+        """Return keys of the whole table, those of a partition not necessarily together.
+
+        This is for an operator who needs to know what is there: DynamoDB reads, and charges for, the whole table. A
+        page may hold fewer keys than the limit, even none, before the end. Items written meanwhile may be missing.
+
+        Raises:
+            InvalidRequestError: The limit is under 1, or the cursor is not one of this method's.
+        """
+        ...
+
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """Write the item and return its new version.
 

@@ -189,6 +189,12 @@ def find_parts(index_pk: str, prefix: str, after: IndexPlace | None) -> Paramete
     return {"IndexName": INDEX, "KeyConditionExpression": condition, "ExpressionAttributeValues": values, **start}
 
 
+def list_parts(after: Key | None, limit: int) -> Parameters:
+    """Return a scan for keys, with the expiry of each item."""
+    start = {} if after is None else {"ExclusiveStartKey": key_attributes(after)}
+    return {"ProjectionExpression": "pk, sk, expires_at", "Limit": limit, "ConsistentRead": True, **start}
+
+
 def check_query(limit: int | None, keys: SortKeys) -> None:
     """Raise for a query that no engine can answer."""
     if limit is not None and limit < 1:

@@ -16,15 +16,23 @@ from mcp_memory_server.adapters.dynamodb.expressions import (
     find_parts,
     fresh_parts,
     key_attributes,
+    list_parts,
     put_parts,
     query_parts,
     update_parts,
 )
-from mcp_memory_server.adapters.dynamodb.reads import MAX_KEYS_PER_READ, read_keys, read_page, read_row, read_rows
+from mcp_memory_server.adapters.dynamodb.reads import (
+    MAX_KEYS_PER_READ,
+    read_all_keys,
+    read_keys,
+    read_page,
+    read_row,
+    read_rows,
+)
 from mcp_memory_server.adapters.dynamodb.transactions import conflicting, is_repeat, transaction
 from mcp_memory_server.adapters.dynamodb.values import Row, row_from
 from mcp_memory_server.domain.kernel.clock import utc_now
-from mcp_memory_server.domain.kernel.index_cursors import place_from
+from mcp_memory_server.domain.kernel.index_cursors import key_from, place_from
 from mcp_memory_server.domain.kernel.item_checks import (
     check_cursor,
     check_operation_id,
@@ -118,6 +126,12 @@ class DynamoDbItemTable:
         after = None if cursor is None else place_from(cursor)
         query = self._request(find_parts(index_pk, prefix, after), ScanIndexForward=not descending)
         return await read_keys(self._calls, query, prefix, limit)
+
+    async def list_keys(self, *, limit: int, cursor: str | None = None) -> KeyPage:
+        """See the port. A page costs one request, which reads at most 1 MB of the table."""
+        check_query(limit, SortKeys())
+        after = None if cursor is None else key_from(cursor)
+        return await read_all_keys(self._calls, self._request(list_parts(after, limit)), self._now())
 
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline
 from mcp_memory_server.adapters.dynamodb.expressions import Parameters, SortKeys, key_attributes, projection
-from mcp_memory_server.adapters.dynamodb.values import Row, row_from
-from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
-from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page
+from mcp_memory_server.adapters.dynamodb.values import Attributes, Row, row_from
+from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, key_cursor
+from mcp_memory_server.domain.kernel.items import Item, Key, KeyPage, Page, is_expired
 
 MAX_KEYS_PER_READ = 100
 
@@ -89,3 +89,17 @@ async def read_keys(calls: Calls, query: Parameters, prefix: str, limit: int) ->
         query = {**query, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
     keys = tuple(place.key for place in places[:limit])
     return KeyPage(keys, places[limit - 1].to_cursor() if len(places) > limit else None)
+
+
+async def read_all_keys(calls: Calls, scan: Parameters, now: datetime) -> KeyPage:
+    """Return the keys of the live items that one request finds, whoever wrote them."""
+    answer = await calls.send("scan", scan, calls.start())
+    found = [entry for entry in answer["Items"] if not is_expired(_expiry(entry), now)]
+    keys = tuple(Key(entry["pk"]["S"], entry["sk"]["S"]) for entry in found)
+    last = answer.get("LastEvaluatedKey")
+    return KeyPage(keys, None if last is None else key_cursor(Key(last["pk"]["S"], last["sk"]["S"])))
+
+
+def _expiry(entry: Attributes) -> int | None:
+    number = entry.get("expires_at", {}).get("N")
+    return None if number is None else int(float(number))

@@ -64,6 +64,10 @@ class MeasuredItemTable:
         found = self._table.find(index_pk, prefix=prefix, descending=descending, limit=limit, cursor=cursor)
         return await self._calls.make(READ_LATENCY, "find", found)
 
+    async def list_keys(self, *, limit: int, cursor: str | None = None) -> KeyPage:
+        """See the port."""
+        return await self._calls.make(READ_LATENCY, "list_keys", self._table.list_keys(limit=limit, cursor=cursor))
+
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""
         return await self._calls.make(WRITE_LATENCY, "put", self._table.put(write, operation_id=operation_id))

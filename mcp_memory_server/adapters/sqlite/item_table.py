@@ -21,10 +21,11 @@ from mcp_memory_server.adapters.sqlite.statements import (
     find,
     select,
     select_index,
+    select_keys,
 )
 from mcp_memory_server.adapters.sqlite.writer import SWEEP_SECONDS, Writer
 from mcp_memory_server.domain.kernel.clock import utc_now
-from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, place_from
+from mcp_memory_server.domain.kernel.index_cursors import IndexPlace, key_cursor, key_from, place_from
 from mcp_memory_server.domain.kernel.item_checks import check_cursor, check_operation_id, checked_writes
 from mcp_memory_server.domain.kernel.items import Delete, Item, Key, KeyPage, Page, Put, Update, Write
 from mcp_memory_server.errors import InvalidRequestError, TableDamagedError, TableFullError, TableUnavailableError
@@ -143,6 +144,18 @@ class SqliteItemTable:
         places = await self._read(read)
         keys = tuple(place.key for place in places[:limit])
         return KeyPage(keys, places[limit - 1].to_cursor() if len(places) > limit else None)
+
+    async def list_keys(self, *, limit: int, cursor: str | None = None) -> KeyPage:
+        """See the port. Here they are in order, and a page is full unless it is the last one."""
+        if limit < 1:
+            raise InvalidRequestError(f"limit must be at least 1, got {limit}")
+        statement, parameters = select_keys(None if cursor is None else key_from(cursor), self._now())
+
+        def read(connection: sqlite3.Connection) -> list[Key]:
+            return [Key(pk, sk) for pk, sk in connection.execute(f"{statement} LIMIT ?", (*parameters, limit + 1))]
+
+        keys = await self._read(read)
+        return KeyPage(tuple(keys[:limit]), key_cursor(keys[limit - 1]) if len(keys) > limit else None)
 
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""

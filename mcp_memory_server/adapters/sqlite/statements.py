@@ -79,6 +79,12 @@ def select_index(index_pk: str, prefix: str, after: IndexPlace | None, *, descen
     return f"SELECT {INDEX_SK}, pk, sk FROM items WHERE {where} ORDER BY {order}", tuple(values)
 
 
+def select_keys(after: Key | None, now: datetime) -> tuple[str, Parameters]:
+    """Return the query for the keys of all living rows, without its limit."""
+    condition, values = (" AND (pk, sk) > (?, ?)", (after.pk, after.sk)) if after is not None else ("", ())
+    return f"SELECT pk, sk FROM items WHERE {_ALIVE}{condition} ORDER BY pk, sk", (now.timestamp(), *values)
+
+
 def apply_all(connection: sqlite3.Connection, writes: Sequence[Write], operation: str, now: datetime) -> list[Stored]:
     """Make the writes, unless a row knows the operation already, and return the rows after it.
 

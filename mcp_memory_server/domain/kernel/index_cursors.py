@@ -1,4 +1,4 @@
-"""Cursors of index queries: the last returned entry, encoded as text."""
+"""Cursors of index queries and of listings of keys: the last returned entry, encoded as text."""
 
 import json
 from dataclasses import dataclass
@@ -31,3 +31,21 @@ def place_from(cursor: str) -> IndexPlace:
         return IndexPlace(str(index_sk), Key(pk, sk))
     except (ValueError, TypeError, AttributeError, RecursionError, InvalidRequestError):
         raise InvalidRequestError("the cursor is not one of this query's; start again without it") from None
+
+
+def key_cursor(key: Key) -> str:
+    """Return the cursor that continues a listing after this key."""
+    return json.dumps([key.pk, key.sk])
+
+
+def key_from(cursor: str) -> Key:
+    """Decode the cursor of a listing of keys.
+
+    Raises:
+        InvalidRequestError: It is not such a cursor.
+    """
+    try:
+        pk, sk = json.loads(cursor)
+        return Key(pk, sk)
+    except (ValueError, TypeError, AttributeError):
+        raise InvalidRequestError("the cursor is not one of this listing; start again without it") from None
