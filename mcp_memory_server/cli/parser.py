@@ -241,6 +241,9 @@ def _add_memory_commands(commands: Any) -> None:
 def _add_transfer_commands(commands: Any) -> None:
     export = _command(commands, "export", "transfer", "export", "write everything of the user as JSON Lines")
     export.add_argument("file", nargs="?", default="-", help="where to (default: standard output)")
+    export.add_argument("--all", action="store_true", help="everything of all users, for an operator")
+    export.add_argument("--markdown", action="store_true", help="a page for people instead, which cannot be imported")
+    export.add_argument("--resume", action="store_true", help="continue an export to this file that was interrupted")
     export.add_argument("--force", action="store_true", help="overwrite the file if it exists")
 
     import_ = _command(commands, "import", "transfer", "import_", "add memories from an export or another program")
@@ -249,6 +252,7 @@ def _add_transfer_commands(commands: Any) -> None:
     import_.add_argument("file", help="a file, a folder, the address of a table, or - for standard input")
     import_.add_argument("--dry-run", action="store_true", help="show what would be added, and write nothing")
     import_.add_argument("--owner", metavar="NAME", help="whose memories to take from a table of several users")
+    import_.add_argument("--all", action="store_true", help="add what an export holds to the users that it names")
     import_.add_argument(
         "--transcript", action="store_true", help="the file holds conversations: session, text, speaker, date, id"
     )

@@ -1,60 +1,146 @@
 """Commands that export, import or delete everything of a user."""
 
 import argparse
-import contextlib
-import os
-import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TextIO
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
 
 from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.importing.formats import is_own_export
 from mcp_memory_server.cli.importing.running import import_of_another_program
-from mcp_memory_server.cli.importing.sources import Source
+from mcp_memory_server.cli.importing.sources import Source, opened_source
 from mcp_memory_server.cli.printing import ProgressLine, confirmed, print_json, say
+from mcp_memory_server.cli.transferring.export_file import ExportFile, writing
+from mcp_memory_server.cli.transferring.markdown import MarkdownPage
 from mcp_memory_server.domain.conversations.transcripts import TranscribedTurn, transcript_from
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
+from mcp_memory_server.errors import InvalidRequestError
+from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import open_memory
+from mcp_memory_server.wiring.session_backends import is_embedded, outbox_file
 
-STANDARD_STREAM = "-"
 LINES_BETWEEN_UPDATES = 1000
+LOOKS = 50
+SECONDS_BETWEEN_LOOKS = 0.2
+"""Turns in the outbox get to the table within ten seconds, or are missing from the export."""
 
 
 async def export(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Write everything of the user as JSON Lines."""
-    progress, count = ProgressLine("exported"), 0
-    with _writing(parsed.file, force=parsed.force) as file:
+    """Write everything of the user, or of all users, as JSON Lines; or what a person would read, as Markdown."""
+    _check(parsed)
+    with writing(parsed.file, force=parsed.force, resume=parsed.resume) as file:
         async with open_existing(settings) as memory:
-            async for line in memory.archive.export(settings.scope()):
-                file.write(line + "\n")
-                count += 1
-                if count % LINES_BETWEEN_UPDATES == 0:
-                    progress.show(count)
-        file.flush()  # before success is reported: the disk may be full, or the pipe closed
-    say(f"exported {count - 1:,} memories of {settings.user!r}")
-    return 0
+            waiting = await _deliver(memory, settings)
+            owners = await _owners(parsed, settings, memory, file)
+            exporting = _Exporting(memory, file, as_markdown=parsed.markdown)
+            for owner in owners:
+                await exporting.write(owner)
+    exporting.report(f"{len(owners):,} users" if parsed.all else repr(settings.user))
+    if waiting:
+        say(
+            f"{waiting:,} turns still wait for the table and are not in it; export again when `doctor` says all is well"
+        )
+    return 1 if exporting.unreadable or waiting else 0
+
+
+def _check(parsed: argparse.Namespace) -> None:
+    if parsed.all and parsed.user is not None:
+        raise InvalidRequestError("give either --user NAME or --all")
+    if parsed.markdown and (parsed.all or parsed.resume):
+        raise InvalidRequestError(
+            "--markdown writes a page about one user at once; it goes with neither --all nor --resume"
+        )
+
+
+async def _deliver(memory: Memory, settings: Settings) -> int:
+    """Let turns that were acknowledged in the outbox get to the table, and return how many did not in time."""
+    if is_embedded(settings) and not outbox_file(settings).exists():
+        return 0
+    for _ in range(LOOKS):
+        if not (await memory.redrive.waiting()).turns:
+            return 0
+        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+    return (await memory.redrive.waiting()).turns
+
+
+async def _owners(parsed: argparse.Namespace, settings: Settings, memory: Memory, file: ExportFile) -> list[Scope]:
+    """Return whose data is still to be exported."""
+    if parsed.all:
+        return [Scope(user) for user in await memory.archive.users() if user >= (file.last_user or "")]
+    if file.last_user not in (None, settings.user):
+        raise InvalidRequestError(f"the interrupted export is one of {file.last_user!r}, not of {settings.user!r}")
+    return [settings.scope()]
+
+
+class _Exporting:
+    """Writes the lines of one user after the other, and counts them."""
+
+    def __init__(self, memory: Memory, file: ExportFile, *, as_markdown: bool) -> None:
+        self._memory = memory
+        self._file = file
+        self._page = MarkdownPage() if as_markdown else None
+        self._progress = ProgressLine("exported")
+        self._kinds: Counter[str] = Counter()
+        self.unreadable: Counter[str] = Counter()
+
+    async def write(self, owner: Scope) -> None:
+        after = self._file.last_line if self._file.last_user == owner.user_id else None
+        lines = self._memory.archive.export(owner, after=after, on_unreadable=self._note_unreadable)
+        async for line in lines:
+            self._file.write(line + "\n") if self._page is None else self._file.write(self._page.text_for(line))
+            self._count(line)
+        if self._page is not None:
+            self._file.write(self._page.end())
+
+    def report(self, whose: str) -> None:
+        self._progress.finish()
+        turns, sessions = self._kinds["turn"], self._kinds["session"]
+        talks = f" and {turns:,} turns in {sessions:,} sessions" if sessions else ""
+        say(f"exported {self._kinds.total() - turns - sessions:,} memories{talks} of {whose}")
+        if self.unreadable:
+            what = ", ".join(f"{kind} ({count:,})" for kind, count in sorted(self.unreadable.items()))
+            say(f"left out, because it is damaged: {what}; `mcp-memory-server doctor` says more")
+
+    def _note_unreadable(self, what: str) -> None:
+        self.unreadable[what] += 1
+
+    def _count(self, line: str) -> None:
+        if not line.startswith('{"format"'):
+            self._kinds[line[len('{"kind": "') :].partition('"')[0]] += 1
+            if self._kinds.total() % LINES_BETWEEN_UPDATES == 0:
+                self._progress.show(self._kinds.total())
 
 
 async def import_(parsed: argparse.Namespace, settings: Settings) -> int:
     """Add memories, or conversations, from a file."""
-    source, progress = Source(parsed.file), ProgressLine("imported")
-    if not parsed.transcript and not is_own_export(source):
-        return await import_of_another_program(source, parsed, settings)
-    if parsed.dry_run:
-        raise InvalidRequestError("--dry-run is for files of other programs; this one overwrites nothing")
-    lines = source.text.split("\n")  # not splitlines: it also splits at line separators inside a memory
+    if parsed.all and (parsed.user is not None or parsed.transcript):
+        raise InvalidRequestError(
+            "--all adds what an export holds to the users that it names; no --user or --transcript"
+        )
+    with opened_source(parsed.file) as source:
+        if not parsed.transcript and not is_own_export(source):
+            return await import_of_another_program(source, parsed, settings)
+        if parsed.dry_run:
+            raise InvalidRequestError("--dry-run is for files of other programs; this one overwrites nothing")
+        return await _import_lines(source, parsed, settings)
+
+
+async def _import_lines(source: Source, parsed: argparse.Namespace, settings: Settings) -> int:
+    progress = ProgressLine("imported")
     if parsed.transcript:
-        return await _transcribe(parsed, settings, transcript_from(lines), progress)
+        return await _transcribe(parsed, settings, transcript_from(source.lines), progress)
     async with open_memory(settings) as memory:
-        imported = await memory.archive.import_(settings.scope(), lines, progress.show)
+        owner = None if parsed.all else settings.scope()
+        imported = await memory.archive.import_(owner, source.lines, progress.show)
     progress.finish()
     if parsed.json:
-        print_json({"added": imported.added, "known": imported.known, "forgotten": imported.forgotten})
+        done = {"added": imported.added, "known": imported.known, "forgotten": imported.forgotten}
+        print_json(done | ({"expired": imported.expired} if imported.expired else {}))
     else:
-        print(f"added {imported.added:,}, known before {imported.known:,}, forgotten before {imported.forgotten:,}")
+        expired = f", expired since {imported.expired:,}" if imported.expired else ""
+        counts = f"added {imported.added:,}, known before {imported.known:,}, forgotten before {imported.forgotten:,}"
+        print(counts + expired)
     return 0
 
 
@@ -86,28 +172,3 @@ async def forget_user(parsed: argparse.Namespace, settings: Settings) -> int:
     progress.finish()
     print(f"deleted {removed:,} items; nothing of {parsed.name!r} is left")
     return 0
-
-
-@contextlib.contextmanager
-def _writing(name: str, *, force: bool) -> Iterator[TextIO]:
-    """Open a file that only its owner can read, because it will hold everything about a person.
-
-    It gets its name when it is complete, so that a failed export keeps the earlier file.
-    """
-    if name == STANDARD_STREAM:
-        yield sys.stdout
-        return
-    target = Path(name).resolve()
-    if target.exists() and not (force and target.is_file()):
-        raise InvalidRequestError(f"{name!r} exists; choose another name, or pass --force to overwrite a file")
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise ConfigurationError(f"cannot write {name!r}: {error.strerror}") from error
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            yield file
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -27,6 +27,10 @@ ATTRIBUTES = _COARSE
 """The attributes of a turn, which has a coarse vector only."""
 
 
+ALL_ATTRIBUTES = (*_COARSE, *_FINE)
+"""The attributes of a memory with both vectors."""
+
+
 def embedding_body(text: str, vectors: Vectors, models: Models) -> dict[str, Value]:
     """Return the attributes that hold the vectors of a text."""
     body: dict[str, Value] = {}

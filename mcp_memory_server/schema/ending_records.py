@@ -8,7 +8,7 @@ is still the same. A process that lost its lease therefore cannot overwrite the 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Update, Value
@@ -93,6 +93,16 @@ def listed(
     attributes |= {} if tier is None else {_TIER: tier.value}
     attributes |= {} if ended is None else {_ENDED: timestamp(ended)}
     return _change(scope, now, attributes, expected_version)
+
+
+def restored(scope: Scope, ending: Ending, now: datetime) -> Update:
+    """Return the write of the record of a session that was moved here, refused if there is one. Leases do not move."""
+    if ending.due is None:
+        unlisted = Update(ending_key(scope), expected_version=0, expires_at=now + LIFE, set={_TIER: ending.tier.value})
+    else:
+        unlisted = listed(scope, ending.due, now, tier=ending.tier, ended=ending.ended, expected_version=0)
+    upto = {_UPTO: ending.upto} if ending.upto else {}  # some engines refuse an empty text
+    return replace(unlisted, add={_TIMES: ending.times}, set={**unlisted.set, **upto})
 
 
 def claimed(scope: Scope, owner: str, until: datetime, now: datetime, *, expected_version: int) -> Update:

@@ -45,6 +45,7 @@ from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import PREFERENCE_ID_PREFIX, SUMMARY_ID_PREFIX, Kind, StoredMemory
 
+ACCESS = "USED"
 ACTIVE_CHATS = "#ACTIVE#"
 ANY_FACTS = "FACT"
 CURRENT_FACTS = "FACT#"
@@ -219,7 +220,7 @@ def chat_index(scope: Scope, chat_id: str) -> str:
 
 def access_key(scope: Scope) -> Key:
     """Return the key of the item that counts how often memories of the user were returned."""
-    return Key(user_partition(scope.user_id), "USED")
+    return Key(user_partition(scope.user_id), ACCESS)
 
 
 def tools_partition(user_id: str) -> str:

@@ -1,11 +1,10 @@
 """Memories as JSON Lines: what `export` writes and `import` reads, including files of the official server-memory."""
 
-import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from mcp_memory_server.domain.conversations.chats import Chat
 from mcp_memory_server.domain.facts.fact import Source, Standing, Statement, fact_id
@@ -16,8 +15,9 @@ from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, I
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import from_fact, from_note, from_preference, from_summary
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
-from mcp_memory_server.schema import embeddings, keys
+from mcp_memory_server.schema import embeddings, keys, session_lines
 from mcp_memory_server.schema.chat_records import chat_body, chat_from, chat_key
+from mcp_memory_server.schema.line_values import line_text, mapping, parsed_line
 from mcp_memory_server.schema.records import (
     fact_body,
     fact_from,
@@ -27,10 +27,13 @@ from mcp_memory_server.schema.records import (
     tombstone_from,
     topic_entry,
 )
+from mcp_memory_server.schema.snapshot_records import NAMES
 from mcp_memory_server.schema.summary_records import summary_from, summary_put
+from mcp_memory_server.schema.turn_records import TURNS
 
 FORMAT = "mcp-memory-server"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Version 1 had no conversations, tool calls, states and snapshots, and did not name its user."""
 
 _KINDS = {
     keys.CURRENT_FACTS: "fact",
@@ -42,17 +45,30 @@ _KINDS = {
     keys.SUMMARIES: "summary",
     keys.ACTIVE_CHATS: "active_chat",
     keys.PAST_CHATS: "past_chat",
+    keys.ACCESS: "used",
 }
 _PREFIXES = {kind: prefix for prefix, kind in _KINDS.items()}
 _FACTS = (keys.CURRENT_FACTS, keys.POSSIBLE_FACTS, keys.PAST_FACTS)
 _CHATS = (keys.ACTIVE_CHATS, keys.PAST_CHATS)
-_NOT_EXPORTED = {INDEX_PARTITION, INDEX_SORT, *embeddings.ATTRIBUTES}
+_NOT_EXPORTED = {INDEX_PARTITION, INDEX_SORT, *embeddings.ALL_ATTRIBUTES}
 """Attributes that are not exported, because an import computes them again."""
 
 
-def header_line(now: datetime) -> str:
-    """Return the first line of an export: its format, version and time."""
-    return json.dumps({"format": FORMAT, "version": FORMAT_VERSION, "exported_at": keys.timestamp(now)})
+@dataclass(frozen=True)
+class MemoryEntry:
+    """A memory, or a chat, that is added unless it exists."""
+
+    scope: Scope
+    put: Put
+
+
+Entry = MemoryEntry | session_lines.Entry
+
+
+def header_line(scope: Scope, now: datetime) -> str:
+    """Return the first line of what is exported of a user: format, version, whose it is, and the time."""
+    header = {"format": FORMAT, "version": FORMAT_VERSION, "user": scope.user_id, "exported_at": keys.timestamp(now)}
+    return json.dumps(header, ensure_ascii=False)
 
 
 def line_from(item: Item) -> str | None:
@@ -60,24 +76,56 @@ def line_from(item: Item) -> str | None:
     prefix = next((prefix for prefix in _KINDS if item.key.sk.startswith(prefix)), None)
     if prefix is None or (prefix == keys.ACTIVE_CHATS and chat_from(item) is None):
         return None
-    line: dict[str, Any] = {"kind": _KINDS[prefix], "key": item.key.sk.removeprefix(prefix), "memory": _own(item)}
-    if item.expires_at is not None:
-        line["expires_at"] = keys.timestamp(item.expires_at)
-    return json.dumps(line, ensure_ascii=False, default=_bytes_to_json)
+    return line_text(_KINDS[prefix], item.key.sk.removeprefix(prefix), _own(item), item.expires_at)
 
 
-def puts_from(scope: Scope, lines: Iterable[str], now: datetime) -> Iterator[Put]:
-    """Yield the lines as writes for this user, each of which succeeds only if the item does not exist yet.
+@dataclass(frozen=True)
+class LinePlace:
+    """Where the item of a line lies: its section, its session if it has one, and its sort key."""
+
+    section: str
+    sk: str
+    session: str = ""
+
+
+def place_of(line: str) -> LinePlace | None:
+    """Return where the item of an exported line lies; None for a header, before which there is nothing."""
+    entry = parsed_line(line)
+    if "format" in entry:
+        return None
+    kind, key = str(entry["kind"]), str(entry["key"])
+    if kind in _PREFIXES:
+        return LinePlace("memories", _PREFIXES[kind] + key)
+    if kind == session_lines.TURN:
+        return LinePlace("sessions", TURNS + key, str(entry["session"]))
+    if kind == session_lines.SESSION:
+        return LinePlace("sessions", "", key)
+    if kind == session_lines.TOOL_CALL:
+        return LinePlace("tool_calls", key)
+    if kind == session_lines.STATE:
+        return LinePlace("states", keys.encoded(key))
+    return LinePlace("snapshots", NAMES + keys.encoded(key))
+
+
+def user_of(line: str) -> str | None:
+    """Return the user that a line names if it is a header; None for any other line."""
+    entry = parsed_line(line)
+    user = entry.get("user") if "format" in entry else None
+    return user if isinstance(user, str) else None
+
+
+def entries_from(owner: Scope | None, lines: Iterable[str], now: datetime) -> Iterator[Entry]:
+    """Yield what the lines hold, for this user; without one, for the users that the headers of an export name.
 
     Raises:
         InvalidRequestError: A line cannot be read. The message names its number.
     """
+    reading = _Reading(owner, now)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            entry = json.loads(line, object_hook=_bytes_from_json)
-            yield from _puts(scope, _mapping(entry), now)
+            yield from reading.entries(parsed_line(line))
         except json.JSONDecodeError as error:
             raise InvalidRequestError(f"line {number} is not JSON: {error.msg} at column {error.colno}") from None
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -93,19 +141,46 @@ def statement_fingerprint(put: Put) -> str | None:
     return fact_from(Item(put.key, put.body, 1)).fingerprint
 
 
-def _puts(scope: Scope, entry: Mapping[str, Any], now: datetime) -> Iterator[Put]:
-    if "format" in entry:
-        _check_format(entry)
-    elif entry.get("type") == "entity":
-        for observation in entry.get("observations") or ():
-            yield _imported_fact(scope, f"{entry['name']} ({entry['entityType']}): {observation}", now)
-    elif entry.get("type") == "relation":
-        relation = str(entry["relationType"]).replace("_", " ")
-        yield _imported_fact(scope, f"{entry['from']} {relation} {entry['to']}", now)
-    elif entry.get("kind") in _PREFIXES:
-        yield _exported(scope, entry)
-    else:
-        raise InvalidRequestError("this is neither a line of an export nor one of server-memory's")
+class _Reading:
+    """Lines one after another: a header says whose are those after it."""
+
+    def __init__(self, owner: Scope | None, now: datetime) -> None:
+        self._owner = owner
+        self._now = now
+        self._named: str | None = None
+
+    def entries(self, line: Mapping[str, Any]) -> Iterator[Entry]:
+        if "format" in line:
+            self._read_header(line)
+        elif line.get("type") == "entity":
+            for observation in line.get("observations") or ():
+                yield self._fact(f"{line['name']} ({line['entityType']}): {observation}")
+        elif line.get("type") == "relation":
+            relation = str(line["relationType"]).replace("_", " ")
+            yield self._fact(f"{line['from']} {relation} {line['to']}")
+        elif line.get("kind") in _PREFIXES:
+            yield MemoryEntry(self._scope(), _exported(self._scope(), line))
+        elif line.get("kind") in session_lines.KINDS:
+            yield session_lines.entry_from(self._scope(), line, self._now)
+        else:
+            raise InvalidRequestError("this is neither a line of an export nor one of server-memory's")
+
+    def _read_header(self, line: Mapping[str, Any]) -> None:
+        _check_format(line)
+        user, before = line.get("user"), self._named
+        self._named = user if isinstance(user, str) else None
+        if self._owner is not None and None not in (before, user) and before != user:
+            raise InvalidRequestError("this is an export of several users; import it with --all")
+
+    def _scope(self) -> Scope:
+        if self._owner is not None:
+            return self._owner
+        if self._named is None:
+            raise InvalidRequestError("no header before this line names a user; import it with --user NAME")
+        return Scope(self._named)
+
+    def _fact(self, text: str) -> MemoryEntry:
+        return MemoryEntry(self._scope(), _imported_fact(self._scope(), text, self._now))
 
 
 def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
@@ -113,7 +188,7 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
     prefix = _PREFIXES[entry["kind"]]
     item = Item(
         Key(keys.user_partition(scope.user_id), prefix + entry["key"]),
-        _mapping(entry["memory"]),
+        mapping(entry["memory"]),
         version=1,
         expires_at=None if expires_at is None else moment_from(expires_at),
     )
@@ -131,6 +206,8 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
 
 
 def _key(scope: Scope, item: Item, prefix: str) -> Key:
+    if prefix == keys.ACCESS:
+        return keys.access_key(scope)
     if prefix == keys.FORGOTTEN:
         return keys.tombstone_key(scope, keys.encoded(tombstone_from(item).fingerprint))
     if prefix == keys.PREFERENCES:
@@ -168,21 +245,5 @@ def _imported_fact(scope: Scope, text: str, now: datetime) -> Put:
 
 
 def _check_format(entry: Mapping[str, Any]) -> None:
-    if entry["format"] != FORMAT or entry.get("version") != FORMAT_VERSION:
+    if entry["format"] != FORMAT or entry.get("version") not in (1, FORMAT_VERSION):
         raise InvalidRequestError(f"this is a {entry['format']!r} file of version {entry.get('version')!r}, not ours")
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise InvalidRequestError("an object in braces was expected")
-    return cast("dict[str, Any]", value)
-
-
-def _bytes_to_json(value: object) -> dict[str, str]:
-    if not isinstance(value, bytes):
-        raise TypeError(f"{type(value).__name__} cannot be exported")
-    return {"$base64": base64.b64encode(value).decode()}
-
-
-def _bytes_from_json(entry: dict[str, Any]) -> Any:
-    return base64.b64decode(entry["$base64"]) if entry.keys() == {"$base64"} else entry

@@ -230,10 +230,11 @@ def written(
     *,
     operation: str | None = None,
     beside: Mapping[str, Value] | None = None,
+    expires_at: datetime | None = None,
 ) -> Written:
     """Return the items that hold the turn in the first partition of its session, with what is stored ``beside`` it."""
     # An old conversation that is brought along lives from now on.
-    partition, expires_at = session_partition(scope), max(turn.at, now) + LIFE
+    partition, expires_at = session_partition(scope), expires_at or max(turn.at, now) + LIFE
     body = _details(turn)
     if operation:
         body[OPERATION] = operation

@@ -75,6 +75,12 @@ def publish_activity(scope: Scope, writer: str, since: str = "", *, is_over: boo
     return replace(bumped, add={**bumped.add, ACTIVITY_COUNT: 1}, push={**bumped.push, ACTIVITY_LOG: activity})
 
 
+def publish_any_activity(scope: Scope) -> Update:
+    """Return the write that publishes that turns may be new in any session: more than the log could name."""
+    bumped = _bumped(scope, _ACTIVITY)
+    return replace(bumped, add={**bumped.add, ACTIVITY_COUNT: PUSHED_KEPT + 1})
+
+
 def version_from(profile: Item | None) -> UserVersion | None:
     """Return the version stored in a user's profile item; None if nothing was ever written for the user."""
     if profile is None:

@@ -272,7 +272,7 @@ def _assembled(
         queues = [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None]
         return OtherStores(beside.cache, running.stores.states, queues)
 
-    archive = Archive(table, embeddings, now)
+    archive = Archive(table, embeddings, now, lambda: sessions().beside.cache)
     return Memory(
         facts=facts,
         preferences=Preferences(table, embeddings, now),

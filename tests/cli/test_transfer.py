@@ -39,7 +39,7 @@ def test_an_export_is_json_lines_on_the_standard_output(filled: Run) -> None:
     done = filled("export")
 
     header, *memories = [json.loads(line) for line in done.out.split("\n") if line]
-    assert (header["format"], header["version"]) == ("mcp-memory-server", 1)
+    assert (header["format"], header["version"]) == ("mcp-memory-server", 2)
     assert {memory["kind"] for memory in memories} == {"fact", "past", "candidate", "preference", "forgotten"}
     assert done.err == f"exported {len(memories)} memories of 'ana'\n"
 
@@ -163,7 +163,7 @@ def test_import_does_not_bring_back_what_was_forgotten(filled: Run, tmp_path: Pa
     ("content", "words"),
     [
         (b"{", "line 1 is not JSON"),
-        (b'{"format": "mcp-memory-server", "version": 1}\n[]', "line 2"),
+        (b'{"format": "mcp-memory-server", "version": 2}\n[]', "line 2"),
         (b'{"format": "mcp-memory-server", "version": 99}', "version 99"),
         (b'{"some": "thing"}', "neither an export of this server nor of a program that `import` knows"),
         (b"\xff\xfe", "not UTF-8"),

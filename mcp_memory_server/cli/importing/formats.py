@@ -46,7 +46,7 @@ def is_own_export(source: Source) -> bool:
     """Check whether it is JSON Lines that this server exported, or begins like them."""
     if source.name.startswith(dynamodb.SCHEME) or source.is_folder or source.is_archive or source.is_database:
         return False
-    first = next((line for line in source.text.split("\n") if line.strip()), "")
+    first = next((line for line in source.beginning.split("\n") if line.strip()), "")
     return any(word in first[:200] for word in ('"format"', '"kind"')) and first.startswith("{")
 
 

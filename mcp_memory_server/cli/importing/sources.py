@@ -3,15 +3,17 @@
 import gzip
 import io
 import json
+import shutil
 import sqlite3
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from mcp_memory_server.cli.printing import interruptible
@@ -21,7 +23,10 @@ STANDARD_INPUT = "-"
 LARGEST_MEMBER = 4 * 1024**3
 """The largest file in an archive that is read: a larger one is no export, and might fill the memory."""
 
+HEAD_BYTES = 64 * 1024
+
 _SQLITE = b"SQLite format 3\0"
+_GZIP = b"\x1f\x8b"
 _HIDDEN = (".", "__MACOSX", "node_modules")
 
 
@@ -34,43 +39,90 @@ class TextFile:
     changed: datetime
 
 
+class Lines:
+    """The lines of a file, which can be read more than once. Only a line feed ends one."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self._name = name
+        self._path = path
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the lines from the first one on.
+
+        Raises:
+            InvalidRequestError: The file cannot be read, or is not UTF-8 text.
+        """
+        start = 0
+        try:
+            with self._path.open("rb") as file:
+                for line in file:
+                    yield line.decode("utf-8-sig" if not start else "utf-8").removesuffix("\n")
+                    start += len(line)
+        except UnicodeDecodeError as error:
+            raise InvalidRequestError(f"{self._name!r} is not UTF-8 text (byte {start + error.start})") from None
+        except OSError as error:
+            raise InvalidRequestError(f"cannot read {self._name!r}: {error.strerror}") from error
+
+
 @dataclass
 class Source:
     """The input. What it holds is found out when a format asks for it."""
 
     name: str
+    copy: Path | None = None
+    """Where the standard input was copied to."""
 
     @property
     def path(self) -> Path:
         """The path of the file or folder."""
-        return Path(self.name)
+        return self.copy or Path(self.name)
 
     @cached_property
     def data(self) -> bytes:
         """The bytes of the file; empty for a folder."""
         try:
-            if self.name == STANDARD_INPUT:
-                with interruptible():
-                    return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
             data = b"" if self.path.is_dir() else self.path.read_bytes()
         except OSError as error:
             raise InvalidRequestError(f"cannot read {self.name!r}: {error.strerror}") from error
-        return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        return gzip.decompress(data) if data.startswith(_GZIP) else data
 
     @property
     def is_folder(self) -> bool:
         """Whether it is a folder."""
-        return self.name != STANDARD_INPUT and self.path.is_dir()
+        return self.path.is_dir()
 
     @property
     def is_database(self) -> bool:
         """Whether it is a file of SQLite."""
-        return self.data.startswith(_SQLITE)
+        return self.head.startswith(_SQLITE)
 
     @property
     def is_archive(self) -> bool:
         """Whether it is a zip file."""
-        return self.data.startswith(b"PK\x03\x04")
+        return self.head.startswith(b"PK\x03\x04")
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes of the file, so that a large one need not be read to be recognised."""
+        try:
+            if self.is_folder:
+                return b""
+            with self.path.open("rb") as file:
+                head = file.read(HEAD_BYTES)
+        except OSError as error:
+            raise InvalidRequestError(f"cannot read {self.name!r}: {error.strerror}") from error
+        return self.data[:HEAD_BYTES] if head.startswith(_GZIP) else head
+
+    @property
+    def beginning(self) -> str:
+        """The beginning of the text, with a sign for each byte that is none."""
+        return self.head.decode("utf-8-sig", errors="replace")
+
+    @property
+    def lines(self) -> Iterable[str]:
+        """The lines of the text, which are not held in memory unless the file is compressed."""
+        # Not splitlines: it also splits at line separators inside a memory.
+        return self.text.split("\n") if "data" in self.__dict__ else Lines(self.name, self.path)
 
     @cached_property
     def text(self) -> str:
@@ -158,6 +210,19 @@ class Source:
                         raise InvalidRequestError(f"{info.filename!r} in {self.name!r} is too large to be an export")
                     text = archive.read(info).decode("utf-8-sig", errors="replace")
                     yield TextFile(info.filename, text, datetime(*info.date_time, tzinfo=UTC))
+
+
+@contextmanager
+def opened_source(name: str) -> Iterator[Source]:
+    """Open what an import reads. The standard input is copied to a file, because it is read more than once."""
+    if name != STANDARD_INPUT:
+        yield Source(name)
+        return
+    with NamedTemporaryFile(prefix="mcp-memory-import-") as copy:
+        with interruptible():
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        yield Source(name, Path(copy.name))
 
 
 def _is_hidden(parts: tuple[str, ...]) -> bool:

@@ -70,6 +70,10 @@ class AuditedItemTable:
         """See the port."""
         return await self._table.find(index_pk, prefix=prefix, descending=descending, limit=limit, cursor=cursor)
 
+    async def list_keys(self, *, limit: int, cursor: str | None = None) -> KeyPage:
+        """See the port."""
+        return await self._table.list_keys(limit=limit, cursor=cursor)
+
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""
         return await self._audited((write,), operation_id, self._table.put(write, operation_id=operation_id))

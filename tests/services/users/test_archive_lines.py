@@ -60,7 +60,7 @@ async def test_the_file_of_the_official_server_is_read(memory: Memory, anna: Sco
         '{"type": "entity", "name": "Ana", "observations": ["x"]}',
         '{"type": "entity", "name": "Ana", "entityType": "person", "observations": 5}',
         '{"type": "relation", "from": "Ana"}',
-        '{"format": "mcp-memory-server", "version": 2}',
+        '{"format": "mcp-memory-server", "version": 3}',
         '{"format": "other", "version": 1}',
         line("past", text="no end"),
         line("preference", "", value="no key"),

@@ -1,0 +1,1 @@
+"""Files of the export and the import."""
