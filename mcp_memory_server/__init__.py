@@ -40,6 +40,7 @@ from mcp_memory_server.wiring.metrics import open_metrics
 
 if TYPE_CHECKING:
     from mcp_memory_server.domain.conversations.tool_log import ToolStatus
+    from mcp_memory_server.services.conversations.conversations import EndedSession
     from mcp_memory_server.services.summaries.resumption import ConversationSoFar
     from mcp_memory_server.tools import MEMORY_TOOLS, MemoryTool, error_reply
 
@@ -50,6 +51,7 @@ __all__ = [
     "ConflictError",
     "ContextPage",
     "ConversationSoFar",
+    "EndedSession",
     "Fact",
     "ForgottenError",
     "InvalidRequestError",
@@ -83,6 +85,7 @@ __all__ = [
 
 
 _LOADED_WHEN_USED = {
+    "EndedSession": "mcp_memory_server.services.conversations.conversations",
     "ConversationSoFar": "mcp_memory_server.services.summaries.resumption",
     "MEMORY_TOOLS": "mcp_memory_server.tools",
     "MemoryTool": "mcp_memory_server.tools",

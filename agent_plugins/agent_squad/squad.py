@@ -26,7 +26,10 @@ from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSession, AgentS
 from agent_plugins.memory.arguments import tool_registry
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from agent_plugins.state.state_coordinator import StateCoordinator
-from mcp_memory_server import Scope
+from mcp_memory_server import EndedSession, Scope
+
+TURNS_LEARNED = 2
+"""A question and its answer."""
 
 
 @dataclass
@@ -56,6 +59,7 @@ class MemorySquad(AgentSquad):
         tools: ToolRegistry | Sequence[Tool] = (),
         storage: ChatStorage | None = None,
         default_agent: Agent | None = None,
+        learn_by: str | None = None,
         **more: Any,
     ) -> None:
         """Create a squad.
@@ -69,11 +73,13 @@ class MemorySquad(AgentSquad):
             tools: Timeouts, fallbacks, alternatives and breaker rules of tools, for all agents with `GuardedTools`.
             storage: Where chats are stored; by default in the memory.
             default_agent: The agent that answers when none is chosen.
+            learn_by: By what to learn facts after each turn, in the background: "rules" or "summarizer"; by default the
+                end of a session is learned from.
             more: The arguments of AgentSquad.
         """
         self.registry = tool_registry(tools)
         self._memory = AgentMemory(shared_memory(memory))
-        self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
+        self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules, learn_by=learn_by)
         self._task_seconds = task_seconds
         super().__init__(*args, storage=storage or MemoryChatStorage(self._memory), **more)
         if default_agent is not None:
@@ -111,6 +117,16 @@ class MemorySquad(AgentSquad):
         """Return the locks of a session, for tools that must not run at the same time."""
         return self._session(user_id, session_id).locks
 
+    async def end_session(
+        self, user_id: str, session_id: str, *, summary: str | None = None, open_questions: Sequence[str] = ()
+    ) -> EndedSession:
+        """End the session: it is summarized, and its facts are learned. A turn in it afterwards continues it.
+
+        Raises:
+            UnavailableError: The memory did not answer.
+        """
+        return await self._sessions.end(Scope(user_id, session_id), summary=summary, open_questions=open_questions)
+
     def status(self) -> dict[str, Any]:
         """Return the status of the tools, the running calls, and the findings of the guards."""
         return {**self.registry.status(), "guards": self._sessions.counts()}
@@ -147,7 +163,9 @@ class MemorySquad(AgentSquad):
             )
         finally:
             _request.reset(token)
-            await self._session(user_id, session_id).turn_ended()
+            session = self._session(user_id, session_id)
+            await session.turn_ended()
+            session.learn(TURNS_LEARNED)
 
     async def save_message(self, message: ConversationMessage, user_id: str, session_id: str, agent: Agent) -> Any:
         """Save a message, unless it is the question, which was saved before it was answered."""

@@ -1,7 +1,8 @@
 """The memory operations that agents need. A failure becomes part of the result and is never raised to the agent."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -12,9 +13,11 @@ from agent_plugins.memory.memory_calls import call_memory
 from agent_plugins.memory.prompt_block import PromptSection, user_section
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.memory.turn_retry_queue import TurnRetryQueue
+from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.telemetry import span, status_of
 from mcp_memory_server import (
     ConversationSoFar,
+    EndedSession,
     Memory,
     MemoryServerError,
     MemoryTool,
@@ -30,6 +33,8 @@ R = TypeVar("R")
 
 READ_SECONDS = 2.0
 WRITE_SECONDS = 10.0
+LEARN_SECONDS = 60.0
+"""A model may be asked, while nobody waits."""
 RULES = BreakerRules(threshold=2, rest=5.0, is_failure=every_error)
 """A memory that hangs costs its timeout twice, not with every step of an agent."""
 LEAST_TOKENS = 50
@@ -50,6 +55,7 @@ class AgentMemory:
         self.turns = TurnRetryQueue(shared, seconds=write_seconds)
         self._read_seconds = read_seconds
         self._write_seconds = write_seconds
+        self._in_progress: set[Future[None]] = set()
         self._circuit = CircuitBreaker("memory", RULES)
 
     async def load_always(self, scope: Scope, max_tokens: int) -> PromptSection:
@@ -106,6 +112,38 @@ class AgentMemory:
             await self._ask(record, self._read_seconds)
         except MemoryServerError as error:
             logger.warning("a call of a tool is not logged: %s", error)
+
+    async def learn_from_last(self, scope: Scope, turns: int, *, with_model: bool) -> None:
+        """Learn what was stated in the last turns of a session. A failure is only logged: the end of it learns again."""
+        try:
+            await self.ask(
+                lambda memory: memory.finalizer.learn_from_last(scope, turns=turns, with_model=with_model),
+                seconds=LEARN_SECONDS,
+            )
+        except MemoryServerError as error:
+            logger.info("the last turns of a session are learned from when it ends: %s", error)
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run the work while nobody waits for it, unless the memory is closed."""
+        running = BACKGROUND.submit(work)
+        self._in_progress.add(running)
+        running.add_done_callback(self._in_progress.discard)
+
+    def in_progress(self) -> list[Future[None]]:
+        """Return the work that is not done yet."""
+        return list(self._in_progress)
+
+    async def end_session(self, scope: Scope, summary: str | None, open_questions: Sequence[str]) -> EndedSession:
+        """Save what waits, and end the session.
+
+        Raises:
+            UnavailableError: The memory did not answer.
+        """
+        await self.turns.flush(scope)
+        return await self.ask(
+            lambda memory: memory.conversations.end(scope, summary=summary, open_questions=open_questions),
+            seconds=self._write_seconds,
+        )
 
     async def use(self, tool: MemoryTool, scope: Scope, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call one of the memory tools, and return its reply."""

@@ -32,6 +32,7 @@ from agent_plugins.state.task_state import StepStatus
 from agent_plugins.state.token_budget import LEAST_FOR_MEMORY, split_budget
 from mcp_memory_server import (
     ConversationSoFar,
+    EndedSession,
     InvalidRequestError,
     MemoryServerError,
     Scope,
@@ -51,6 +52,9 @@ MEMORY_TOKENS = 300
 MEMORY_SHARE = 3 / 8
 """The memory gets up to so many tokens, in a larger budget up to this share: it is chosen for the words of the user."""
 LEAST_TOKENS = 150
+RULES, SUMMARIZER = "rules", "summarizer"
+MOST_LEARNED = 20
+"""So many of the last turns are learned from after a turn."""
 FENCE_TOKENS = 40
 LONGEST_RESULT = 200
 CLOSE_SECONDS = 10.0
@@ -75,6 +79,7 @@ class AgentSession:
     guards: Guards
     locks: AgentLocks
     max_tokens: int = MAX_TOKENS
+    learn_by: str | None = None
 
     async def load_conversation(self, turns: int = TURNS_LOADED) -> ConversationSoFar:
         """Return the conversation so far: the newest turns, and a summary of those before."""
@@ -171,6 +176,15 @@ class AgentSession:
         """Count a turn, and end its task."""
         await self._change(take_turn(), end_task(), operation_id=operation_id)
 
+    def learn(self, turns: int) -> None:
+        """Begin to learn from the last turns, if that is wanted after each turn. Nobody waits for it."""
+        if self.learn_by is not None and turns:
+            self.memory.in_background(
+                self.memory.learn_from_last(
+                    self.scope, min(turns, MOST_LEARNED), with_model=self.learn_by == SUMMARIZER
+                )
+            )
+
     async def agent_takes_over(self, agent: str, *, intent: str | None = None) -> None:
         """Set which agent is in charge, and what the user wants if that is known."""
         await self._change(hand_over(agent), *([] if intent is None else [understand(intent), user_answered()]))
@@ -192,14 +206,22 @@ class AgentSessions:
     """The sessions of the agents of this process. The least recently used ones are evicted."""
 
     def __init__(
-        self, memory: AgentMemory, *, max_tokens: int = MAX_TOKENS, guard_rules: GuardRules | None = None
+        self,
+        memory: AgentMemory,
+        *,
+        max_tokens: int = MAX_TOKENS,
+        guard_rules: GuardRules | None = None,
+        learn_by: str | None = None,
     ) -> None:
+        if learn_by not in (None, RULES, SUMMARIZER):
+            raise InvalidRequestError(f"learn_by must be {RULES!r}, {SUMMARIZER!r} or None, got {learn_by!r}")
         check_type("max_tokens", max_tokens, int, "a number such as 800")
         if max_tokens < LEAST_TOKENS:
             raise InvalidRequestError(f"max_tokens must be at least {LEAST_TOKENS}, got {max_tokens}")
         self.memory = memory
         self._max_tokens = max_tokens
         self._guard_rules = guard_rules
+        self._learn_by = learn_by
         self._lock = Lock()
         self._sessions: OrderedDict[Scope, AgentSession] = OrderedDict()
 
@@ -211,7 +233,13 @@ class AgentSessions:
                 turns, guards = self.memory.turns, Guards(self._guard_rules)
                 coordinator = StateCoordinator(self.memory.shared.get, scope, save_turns=lambda: turns.flush(scope))
                 session = AgentSession(
-                    scope, self.memory, coordinator, guards, AgentLocks(guards), max_tokens=self._max_tokens
+                    scope,
+                    self.memory,
+                    coordinator,
+                    guards,
+                    AgentLocks(guards),
+                    max_tokens=self._max_tokens,
+                    learn_by=self._learn_by,
                 )
                 self._sessions[scope] = session
                 if len(self._sessions) > MOST_SESSIONS:
@@ -220,12 +248,28 @@ class AgentSessions:
             self._sessions.move_to_end(scope)
             return session
 
+    async def end(
+        self, scope: Scope, *, summary: str | None = None, open_questions: Sequence[str] = ()
+    ) -> EndedSession:
+        """End a session. A turn in it afterwards continues it, with a new shared state.
+
+        Raises:
+            UnavailableError: The memory did not answer.
+        """
+        ended = await self.memory.end_session(scope, summary, open_questions)
+        with self._lock:
+            session = self._sessions.pop(scope, None)
+        if session is not None:
+            BACKGROUND.submit(session.coordinator.close())
+        return ended
+
     def close(self) -> None:
         """Try once more to save changes, and close the memory, also for other plugins with the same settings."""
         with self._lock:
             sessions = list(self._sessions.values())
         closing: list[Future[None]] = [BACKGROUND.submit(session.coordinator.close()) for session in sessions]
         closing.append(BACKGROUND.submit(self.memory.turns.flush_all()))
+        closing += self.memory.in_progress()
         wait(closing, CLOSE_SECONDS)
         self.memory.shared.close()
 

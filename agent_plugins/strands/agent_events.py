@@ -196,6 +196,7 @@ async def _end(now: RunningAgent) -> None:
         return
     if now.is_outermost:
         await asyncio.gather(now.wait_until_saved(), now.session.turn_ended(now.id))
+        now.session.learn(now.own_turns.saved)
     else:
         await now.wait_until_saved()
 

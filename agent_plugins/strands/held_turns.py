@@ -26,6 +26,8 @@ class HeldTurns:
     def __init__(self, save: Save) -> None:
         self._save = save
         self._held: deque[_Held] = deque()
+        self.saved = 0
+        """How many turns were saved."""
 
     def add(self, make: Callable[[], NewTurn | None], operation_id: str, *, until: object | None = None) -> None:
         """Save a turn after those that are held; or hold it until this is released, and make it only then."""
@@ -56,6 +58,7 @@ class HeldTurns:
             held = self._held.popleft()
             turn = held.make()
             if turn is not None:
+                self.saved += 1
                 self._save(turn, held.operation_id)
 
 

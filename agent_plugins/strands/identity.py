@@ -1,7 +1,8 @@
 """The user and session of an invocation: named by the program that calls the agent, never by the model."""
 
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from uuid import uuid4, uuid5
 
@@ -10,7 +11,15 @@ from agent_plugins.memory.arguments import named
 from agent_plugins.memory.prompt_block import PromptSection, render_prompt_block
 from agent_plugins.memory.running import current
 from agent_plugins.strands.running import running
-from mcp_memory_server import InvalidRequestError, MemoryServerError, MemoryTool, Scope, Status, error_reply
+from mcp_memory_server import (
+    EndedSession,
+    InvalidRequestError,
+    MemoryServerError,
+    MemoryTool,
+    Scope,
+    Status,
+    error_reply,
+)
 
 INVOCATION_KEY = "mcp_memory"
 """Our only key in ``invocation_state``, a dictionary that all nodes, hooks and tools share."""
@@ -54,6 +63,7 @@ class Identity:
         self._user_id = user_id
         self._session_id = session_id
         self._own = uuid4()
+        self._ended: Counter[str] = Counter()
 
     def scope(self, invocation_state: Mapping[str, Any]) -> Scope:
         """Return the user and session of the invocation.
@@ -74,9 +84,14 @@ class Identity:
             )
         return Scope(user_id, session_id or self._own_session(user_id))
 
+    def ended(self, scope: Scope) -> None:
+        """Begin another default session, if this was the one of the user."""
+        if scope.session_id == self._own_session(scope.user_id):
+            self._ended[scope.user_id] += 1
+
     def _own_session(self, user_id: str) -> str:
-        """Return a default session: the same one for a user as long as this plugin lives."""
-        return uuid5(self._own, user_id).hex
+        """Return a default session: the same one for a user until it is ended, or this plugin is gone."""
+        return uuid5(self._own, f"{self._ended[user_id]} {user_id}").hex
 
 
 def _named_in(invocation_state: Mapping[str, Any]) -> tuple[str | None, str | None]:
@@ -101,6 +116,20 @@ class SessionResolver:
             InvalidRequestError: No user was named.
         """
         return self._sessions.of(self._identity.scope(invocation_state))
+
+    async def end(
+        self, invocation_state: Mapping[str, Any], summary: str | None, open_questions: Sequence[str]
+    ) -> EndedSession:
+        """End the session.
+
+        Raises:
+            InvalidRequestError: No user was named.
+            UnavailableError: The memory did not answer.
+        """
+        scope = self._identity.scope(invocation_state)
+        ended = await self._sessions.end(scope, summary=summary, open_questions=open_questions)
+        self._identity.ended(scope)
+        return ended
 
     def of(self, invoked: Invoked) -> AgentSession | None:
         """Return the session of an event, None if no user was named."""

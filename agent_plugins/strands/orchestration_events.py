@@ -132,6 +132,7 @@ async def _end(now: RunningHere) -> None:
     """Count the turn, and wait until the task is saved."""
     if now.session is not None and now.is_outermost:
         await asyncio.gather(now.wait_until_saved(), now.session.turn_ended(now.id))
+        now.session.learn(now.own_turns.saved)
 
 
 def _task(task: Any) -> NewTurn | None:

@@ -21,6 +21,7 @@ from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSessions
 from agent_plugins.memory.arguments import named, tool_registry
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from agent_plugins.memory.shared_memory import Source, shared_memory
+from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.state_coordinator import StateCoordinator
 from agent_plugins.strands.agent_events import AgentEvents
 from agent_plugins.strands.attached import AttachedAgents
@@ -28,6 +29,7 @@ from agent_plugins.strands.guarded_calls import GuardedCalls
 from agent_plugins.strands.identity import Identity, SessionResolver
 from agent_plugins.strands.memory_tools import strands_tool
 from agent_plugins.strands.orchestration_events import OrchestrationEvents
+from mcp_memory_server import EndedSession
 
 TOOL_SECONDS = 60.0
 
@@ -56,6 +58,7 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         guard_rules: GuardRules | None = None,
         offer_tools: bool = True,
         preferences_in_system_prompt: bool = False,
+        learn_by: str | None = None,
         **old_names: str | None,
     ) -> None:
         """Make a plugin.
@@ -72,6 +75,9 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             offer_tools: Whether the model gets the five memory tools.
             preferences_in_system_prompt: Whether preferences and what else always matters is added to the system
                 prompt, which a provider can cache, and only the rest to the message.
+            learn_by: By what to learn facts after each turn, in the background: "rules" recognise what people say in so
+                many words (employer, home, name), "summarizer" is the model that summarizes. In any case the end of a
+                session is learned from.
             old_names: ``user`` and ``session``, the former names of the first two.
         """
         super().__init__()
@@ -79,7 +85,7 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             check_type(name, seconds, (int, float, type(None)), "a number of seconds or None")
         self.registry = tool_registry(tools)
         self._memory = AgentMemory(shared_memory(memory))
-        self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules)
+        self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules, learn_by=learn_by)
         self._resolver = SessionResolver(Identity(*named(user_id, session_id, old_names)), self._sessions)
         self._agents = AttachedAgents()
         self._events = AgentEvents(
@@ -133,6 +139,35 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             InvalidRequestError: No user was named.
         """
         return self._resolver.resolve(invocation_state or {}).locks
+
+    def end_session(
+        self,
+        invocation_state: Mapping[str, Any] | None = None,
+        *,
+        summary: str | None = None,
+        open_questions: Sequence[str] = (),
+    ) -> EndedSession:
+        """End the session: it is summarized, and its facts are learned. For synchronous code.
+
+        Without a ``summary`` and ``open_questions``, the next conversation gets a summary of the turns. A user without
+        a session of their own begins a new one with the next turn; a turn in a named session continues it.
+
+        Raises:
+            InvalidRequestError: No user was named.
+            UnavailableError: The memory did not answer.
+        """
+        ending = self.end_session_async(invocation_state, summary=summary, open_questions=open_questions)
+        return BACKGROUND.wait_for(BACKGROUND.submit(ending))
+
+    async def end_session_async(
+        self,
+        invocation_state: Mapping[str, Any] | None = None,
+        *,
+        summary: str | None = None,
+        open_questions: Sequence[str] = (),
+    ) -> EndedSession:
+        """Do as ``end_session`` does, without blocking the event loop."""
+        return await self._resolver.end(invocation_state or {}, summary, open_questions)
 
     def status(self) -> dict[str, Any]:
         """Return the status of the tools, the running calls, and the findings of the guards."""

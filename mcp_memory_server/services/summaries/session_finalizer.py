@@ -43,6 +43,7 @@ from mcp_memory_server.domain.summaries.summary import BUILT_IN, Draft, Summary,
 from mcp_memory_server.errors import (
     CacheUnavailableError,
     ConflictError,
+    InvalidRequestError,
     MemoryServerError,
     TableDamagedError,
     UnavailableError,
@@ -144,6 +145,25 @@ class SessionFinalizer:
             if not some:
                 break  # other processes hold the rest, or it has to wait
         return done
+
+    async def learn_from_last(self, scope: Scope, *, turns: int = 2, with_model: bool = False) -> None:
+        """Learn what was stated in the last turns of a running session, by rules or by the model that summarizes.
+
+        The end of the session learns the same again, which changes nothing.
+
+        Raises:
+            UnavailableError: The table did not answer.
+        """
+        if not 1 <= turns <= MOST_TURNS:
+            raise InvalidRequestError(f"1 to {MOST_TURNS} turns can be learned from, got {turns}")
+        session = await self._reader.last(scope, turns, View.SUMMARY)
+        material = material_from(session.turns, None, ())
+        if with_model:
+            draft, _ = await self._summarizing.draft(scope, material)
+        else:
+            draft = await self._summarizing.draft_here(material)
+        if draft.lessons:
+            await self._learn(scope, draft)
 
     async def due(self, *, back: timedelta = LOOKED_BACK) -> Sequence[Scope]:
         """Return due sessions, by the session cache and by the table."""

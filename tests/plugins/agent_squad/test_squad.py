@@ -313,3 +313,18 @@ def test_a_squad_that_is_restarted_in_a_long_conversation_knows_its_beginning_an
         prompts = [*zip(again.inputs, again.histories, strict=True), *zip(helps.inputs, helps.histories, strict=True)]
         said = [words + str([message.content for message in history]) for words, history in prompts]
         assert [number in each for each in said for number in ("4711", "8222")] == [True] * 6
+
+
+def test_what_a_user_states_to_a_squad_is_learned_after_the_turn_or_at_the_end(shared: SharedMemory, ask: Ask) -> None:
+    squad = squad_of(shared, Clerk("orders", lambda _: "Noted."), learn_by="rules")
+    later = squad_of(shared, Clerk("orders", lambda _: "Noted."))
+
+    ask_squad(squad, "orders: I live in Porto.")
+    for one in squad._memory.in_progress():
+        one.result(30)
+    first = [fact.text for fact in ask(lambda memory: memory.facts.all(ANA))]
+    ask_squad(later, "orders: I work at Acme.")
+    asyncio.run(later.end_session("ana", "s1"))
+
+    assert first == ["The user lives in Porto."]
+    assert len(ask(lambda memory: memory.facts.all(ANA))) == 2
