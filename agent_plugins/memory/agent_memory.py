@@ -114,7 +114,7 @@ class AgentMemory:
             logger.warning("a call of a tool is not logged: %s", error)
 
     async def learn_from_last(self, scope: Scope, turns: int, *, with_model: bool) -> None:
-        """Learn what was stated in the last turns of a session. A failure is only logged: the end of it learns again."""
+        """Learn what was stated in the last turns of a session. After a failure its end learns the same."""
         try:
             await self.ask(
                 lambda memory: memory.finalizer.learn_from_last(scope, turns=turns, with_model=with_model),
