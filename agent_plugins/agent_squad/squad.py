@@ -19,6 +19,7 @@ from agent_plugins.agent_squad.chat_storage import MemoryChatStorage
 from agent_plugins.agent_squad.parts import agents_in, tools_of
 from agent_plugins.agent_squad.tools import GuardedTools
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
+from agent_plugins.checking import check_type
 from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.guards import GuardRules
 from agent_plugins.memory.agent_memory import AgentMemory
@@ -77,6 +78,7 @@ class MemorySquad(AgentSquad):
                 end of a session is learned from.
             more: The arguments of AgentSquad.
         """
+        check_type("task_seconds", task_seconds, (int, float, type(None)), "a number of seconds or None")
         self.registry = tool_registry(tools)
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules, learn_by=learn_by)
@@ -95,10 +97,12 @@ class MemorySquad(AgentSquad):
 
     def remembering(self, agent: Agent) -> Agent:
         """Return the agent with a memory, for members of a team, which are not added to the squad itself."""
+        check_type("agent", agent, Agent, "an agent of Agent Squad")
         self._share_circuits(agent)
         return agent if isinstance(agent, MemoryAgent) else MemoryAgent(agent, self._sessions)
 
     def _adopted(self, agent: Agent) -> Agent:
+        check_type("agent", agent, Agent, "an agent of Agent Squad")
         if isinstance(agent, SupervisorAgent):
             agent.team[:] = [self.remembering(member) for member in agent.team]
         self._share_circuits(agent)
@@ -185,4 +189,6 @@ class MemorySquad(AgentSquad):
         request.is_question_saved = True
 
     def _session(self, user_id: str, session_id: str) -> AgentSession:
+        check_type("user_id", user_id, str, "a text such as 'ana'")
+        check_type("session_id", session_id, str, "a text such as 'chat-7'")
         return self._sessions.of(Scope(user_id, session_id))

@@ -22,6 +22,7 @@ from agent_plugins.agent_squad.running import RunningSquadAgent, running
 from agent_plugins.breakers.daemon_threads import DaemonThreads
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
+from agent_plugins.checking import check_type
 from agent_plugins.guards.guards import Finding
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from agent_plugins.telemetry import refused_call
@@ -51,6 +52,12 @@ class GuardedTools(AgentTools):
 
         ``registry`` has their timeouts, fallbacks and alternatives; by default it is that of the squad.
         """
+        example = "a list such as [AgentTool('search', func=search)], or a provider of tools"
+        check_type("tools", tools, (AgentTools, list, tuple), example)
+        for tool in () if isinstance(tools, AgentTools) else tools:
+            check_type("tools", tool, AgentTool, example)
+        check_type("registry", registry, (ToolRegistry, type(None)), "ToolRegistry([Tool('search', timeout=5)])")
+        check_type("tool_seconds", tool_seconds, (int, float, type(None)), "a number of seconds or None")
         provider = tools if isinstance(tools, AgentTools) else AgentTools(list(tools))
         self._servers = McpServers(provider)
         super().__init__(

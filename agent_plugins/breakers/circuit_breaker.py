@@ -20,6 +20,7 @@ from agent_plugins.breakers.circuits import (
 )
 from agent_plugins.breakers.failures import RecentResults
 from agent_plugins.breakers.permits import Counts, Permit
+from agent_plugins.checking import check_type
 from agent_plugins.telemetry import circuit_changed
 from mcp_memory_server import UnavailableError
 
@@ -45,6 +46,8 @@ class CircuitBreaker:
         monotonic: Callable[[], float] = time.monotonic,
         shared: SharedCircuits | None = None,
     ) -> None:
+        check_type("name", name, str, "the name of a tool such as 'search'")
+        check_type("rules", rules, (BreakerRules, type(None)), "BreakerRules(threshold=3)")
         self.name = name
         self.rules = rules or BreakerRules()
         self._monotonic = monotonic

@@ -25,6 +25,7 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
 from agent_plugins.breakers.circuits import CircuitState, Claim, SharedView
+from agent_plugins.checking import check_type
 from mcp_memory_server import ConfigurationError, UnavailableError
 
 SPACE = "agent-plugins"
@@ -54,6 +55,7 @@ class RedisCircuits:
     """
 
     def __init__(self, url: str, *, space: str = SPACE, monotonic: Callable[[], float] = time.monotonic) -> None:
+        check_type("url", url, str, "redis://host:6379/0")
         self._client: Any = _client(url)
         self._space = space
         self._channel = f"{space}:circuits"

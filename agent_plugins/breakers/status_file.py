@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from mcp_memory_server import NotFoundError
+from agent_plugins.checking import check_type
+from mcp_memory_server import InvalidRequestError, NotFoundError
 
 EVERY_SECONDS = 2.0
 
@@ -24,6 +25,9 @@ class StatusFile:
     def __init__(
         self, path: Path | str, status: Callable[[], dict[str, Any]], *, every_seconds: float = EVERY_SECONDS
     ) -> None:
+        check_type("path", path, (str, Path), "a path such as '/run/agents/1.json'")
+        if not callable(status):
+            raise InvalidRequestError(f"status must be a function such as plugin.status, got {type(status).__name__}")
         self._path = Path(path)
         self._status = status
         self._every = every_seconds

@@ -101,6 +101,7 @@ class ToolRegistry:
         shared: SharedCircuits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        check_type("tools", tools, (list, tuple), "a list such as [Tool('search', timeout=5)]")
         check_type("rules", rules, (BreakerRules, type(None)), "BreakerRules(threshold=3)")
         self._rules = rules or BreakerRules()
         self._shared = shared

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent_plugins.checking import check_type
 from mcp_memory_server import InvalidRequestError
 
 REPEATS = 3
@@ -47,7 +48,10 @@ class GuardRules:
     lock_seconds: float = LOCK_SECONDS
 
     def __post_init__(self) -> None:
+        for name in ("repeats", "stop_after", "window", "rounds"):
+            check_type(name, getattr(self, name), int, "a number of calls such as 3")
+        check_type("lock_seconds", self.lock_seconds, (int, float), "a number of seconds such as 60")
         if not 2 <= self.repeats <= self.stop_after <= self.window or self.rounds < 2 or self.lock_seconds <= 0:
             raise InvalidRequestError(
-                "guards need 2 ≤ repeats ≤ stop_after ≤ looking_back, rounds of at least 2 and more than 0 lock seconds"
+                "guards need 2 ≤ repeats ≤ stop_after ≤ window, rounds of at least 2 and more than 0 lock seconds"
             )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from agent_plugins.checking import check_type
 from agent_plugins.guards.findings import Finding, GuardRules, LoopKind
 from agent_plugins.guards.lock_watch import LockWatch
 from agent_plugins.quoting import quoted
@@ -38,6 +39,7 @@ class Guards:
     """Watches the agents of one session. Safe to use from any thread; nothing here blocks."""
 
     def __init__(self, rules: GuardRules | None = None, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        check_type("rules", rules, (GuardRules, type(None)), "GuardRules(repeats=3)")
         self.rules = rules or GuardRules()
         self._lock = Lock()
         self._history = self._empty_history()

@@ -216,6 +216,7 @@ class AgentSessions:
         if learn_by not in (None, RULES, SUMMARIZER):
             raise InvalidRequestError(f"learn_by must be {RULES!r}, {SUMMARIZER!r} or None, got {learn_by!r}")
         check_type("max_tokens", max_tokens, int, "a number such as 800")
+        check_type("guard_rules", guard_rules, (GuardRules, type(None)), "GuardRules(repeats=3)")
         if max_tokens < LEAST_TOKENS:
             raise InvalidRequestError(f"max_tokens must be at least {LEAST_TOKENS}, got {max_tokens}")
         self.memory = memory

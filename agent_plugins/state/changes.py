@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from agent_plugins.checking import check_type
 from agent_plugins.state.conversation_state import Clarification, Conversation, Handoff, Slot, SlotState
 from agent_plugins.state.phases import Phase, phase_of_intent
 from agent_plugins.state.plain_records import plain_value
@@ -19,12 +20,16 @@ from mcp_memory_server import InvalidRequestError, NotFoundError
 MOST_VALUES = 50
 
 
-def enter_phase(phase: Phase) -> Change:
+def enter_phase(phase: Phase | str) -> Change:
     """Enter a phase of the conversation on purpose; the change fails if `NEXT_PHASES` does not allow it.
 
     Phases also move by themselves: see `Phase`.
     """
-    return _conversation(lambda conversation: conversation.entering(phase))
+    try:
+        entered = Phase(phase)
+    except ValueError:
+        raise InvalidRequestError(f"phase must be one of {', '.join(Phase)}, got {phase!r}") from None
+    return _conversation(lambda conversation: conversation.entering(entered))
 
 
 def understand(intent: str | None) -> Change:
@@ -49,6 +54,8 @@ def take_turn() -> Change:
 
 def need_slots(*names: str) -> Change:
     """Require these slots for the task. Slots that are filled already stay as they are."""
+    for name in names:
+        _check_name("slot", name)
 
     def need(conversation: Conversation) -> Conversation:
         for name in names:
@@ -63,8 +70,8 @@ def need_slot(name: str, *, question: str | None = None, values: Sequence[Any] =
 
     A value that the slot has already stays, and is checked.
     """
-    if isinstance(values, str):
-        raise InvalidRequestError(f"values must be a list such as ['S', 'M'], got the text {values!r}")
+    _check_name("slot", name)
+    check_type("values", values, (list, tuple), "a list such as ['S', 'M']")
     if len(values) > MOST_VALUES:
         raise InvalidRequestError(f"a slot may have one of {MOST_VALUES} values at most, got {len(values)}; pass none")
     allowed = tuple(plain_value(value) for value in values)
@@ -87,6 +94,7 @@ def fill_slot(
     An inferred value never replaces a valid confirmed one, and a required slot is missing until the user has said or
     confirmed its value: ``confirmed=True``, or `confirm_slot`.
     """
+    _check_name("slot", name)
     state = SlotState.CONFIRMED if confirmed else SlotState.INFERRED
     return _conversation(lambda conversation: conversation.filling(name, value, state, agent, problem))
 
@@ -143,6 +151,7 @@ def escalate(reason: str, *, to: str | None = None, agent: str | None = None, no
 
     It stays in the phase `Phase.HANDOFF` until `return_to_agents`. `StateCoordinator.escalate` also returns the packet.
     """
+    check_type("reason", reason, str, "a text that says why a person is needed")
     handoff = Handoff(reason, to, agent, time.time() if now is None else now)
     return _conversation(lambda conversation: replace(conversation.entering(Phase.HANDOFF), handoff=handoff))
 
@@ -163,6 +172,8 @@ def begin_task(
     goal: str, *, budget: float | None = None, task_id: str | None = None, now: float | None = None
 ) -> Change:
     """Begin a task, in place of an earlier one, with a budget in seconds."""
+    check_type("goal", goal, str, "a text such as 'order a book'")
+    check_type("budget", budget, (int, float, type(None)), "a number of seconds or None")
     task = Task(task_id or uuid4().hex[:12], goal, time.time() if now is None else now, budget)
     return lambda state: replace(state, task=task)
 
@@ -174,6 +185,7 @@ def end_task() -> Change:
 
 def plan_step(name: str, tool: str | None = None, parameters: Any = None, *, agent: str | None = None) -> Change:
     """Add a pending step. An existing step with that name stays as it is."""
+    _check_name("step", name)
     step = Step(tool, plain_value(parameters), agent=agent)
     return _task(lambda task: task if name in task.steps else task.with_step(name, step))
 
@@ -188,6 +200,8 @@ def start_step(
     now: float | None = None,
 ) -> Change:
     """Begin a step, which times out after ``timeout`` seconds. Beginning it again counts as a retry."""
+    _check_name("step", name)
+    check_type("timeout", timeout, (int, float, type(None)), "a number of seconds or None")
     moment = time.time() if now is None else now
     given: Mapping[str, Any] = {
         "tool": tool,
@@ -284,3 +298,7 @@ def _task(change: Callable[[Task], Task]) -> Change:
         return replace(state, task=change(state.task))
 
     return changed
+
+
+def _check_name(kind: str, name: object) -> None:
+    check_type(f"the name of a {kind}", name, str, "a text such as 'title'")

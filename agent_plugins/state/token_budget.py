@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from agent_plugins.checking import check_type
 from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import InvalidRequestError, count_tokens
 
@@ -23,6 +24,8 @@ def split_budget(
     Raises:
         InvalidRequestError: The budget has no room for both.
     """
+    check_type("coordinator", coordinator, StateCoordinator, "a StateCoordinator")
+    check_type("max_tokens", max_tokens, int, "a number such as 600")
     if max_tokens < LEAST_FOR_MEMORY:
         raise InvalidRequestError(f"state and memory need at least {LEAST_FOR_MEMORY} tokens, got {max_tokens}")
     most = min(max_tokens // STATE_SHARE, max_tokens - LEAST_FOR_MEMORY)

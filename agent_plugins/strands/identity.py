@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from uuid import uuid4, uuid5
 
+from agent_plugins.checking import check_type
 from agent_plugins.memory.agent_sessions import AgentSession, AgentSessions
 from agent_plugins.memory.arguments import named
 from agent_plugins.memory.prompt_block import PromptSection, render_prompt_block
@@ -115,6 +116,7 @@ class SessionResolver:
         Raises:
             InvalidRequestError: No user was named.
         """
+        check_type("invocation_state", invocation_state, Mapping, "made with for_user('ana', 'chat-7')")
         return self._sessions.of(self._identity.scope(invocation_state))
 
     async def end(

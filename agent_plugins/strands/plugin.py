@@ -83,6 +83,11 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         super().__init__()
         for name, seconds in (("tool_seconds", tool_seconds), ("task_seconds", task_seconds)):
             check_type(name, seconds, (int, float, type(None)), "a number of seconds or None")
+        for name, choice in (
+            ("offer_tools", offer_tools),
+            ("preferences_in_system_prompt", preferences_in_system_prompt),
+        ):
+            check_type(name, choice, bool, "True or False")
         self.registry = tool_registry(tools)
         self._memory = AgentMemory(shared_memory(memory))
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules, learn_by=learn_by)
@@ -119,6 +124,7 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
 
     def attach(self, agent: Agent) -> None:
         """Attach to an agent that was created without the plugin. Attaching twice is harmless."""
+        check_type("agent", agent, Agent, "an Agent of Strands")
         if not self._agents.knows(agent):
             self.init_agent(agent)
             if self.tools:
