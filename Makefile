@@ -17,7 +17,7 @@ INSTALL  = $(PYTHON) -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow test-lowest lint format docs docs-api wheel bundle bench bench-conversations \
+.PHONY: help run test test-slow test-lowest lint format docs docs-api wheel bundle image bench bench-conversations \
         bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes engines lock clean
 
 help: ## List the targets
@@ -85,6 +85,9 @@ bench-sizes: $(READY) ## Measure recall with 10,000 and 100,000 memories, over s
 
 bundle: wheel engines ## Build the bundle for Claude Desktop into dist/
 	$(PYTHON) integrations/claude-desktop/pack.py dist .engines/plugin-tools
+
+image: ## Build the container image
+	docker build --tag mcp-agent-memory .
 
 engines: $(READY) ## Install the engines that tests run against into .engines
 	@# A missing engine skips its tests, or fails them where CI is set.

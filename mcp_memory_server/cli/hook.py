@@ -1,10 +1,10 @@
-"""The command that the hooks of a coding agent run where no server is connected: when a session starts and ends."""
+"""The command that the hooks of a coding agent run where they can call no server, such as when a session starts."""
 
 import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, View
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.memory import Memory
-from mcp_memory_server.server.hook_tools import escaped, injection, source_of
+from mcp_memory_server.server.hook_tools import escaped, hook_tools, injection, source_of
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import open_memory
 
@@ -39,8 +39,8 @@ async def hook(parsed: argparse.Namespace, settings: Settings) -> int:
     """Read the event of a hook from standard input, and write the decision to standard output."""
     text = sys.stdin.read()
     event = _event_from(text)
-    if parsed.event == "session-start":
-        if decision := await _session_start(event, settings):
+    if parsed.event in _DECISIONS:
+        if decision := await _DECISIONS[parsed.event](event, settings):
             print(json.dumps(decision, ensure_ascii=False))
     elif parsed.wait:
         await _session_end(event, settings)
@@ -69,6 +69,30 @@ async def _session_start(event: dict[str, Any], settings: Settings) -> dict[str,
     return injection("SessionStart", [escaped(page.text)])
 
 
+async def _prompt(event: dict[str, Any], settings: Settings) -> Mapping[str, Any]:
+    """Store a prompt and return the memories that fit it, for agents whose hooks are commands only."""
+    on_prompt, _ = hook_tools()
+    arguments = {**_turn(event), "prompt": str(event.get("prompt") or "")}
+    async with open_memory(settings) as memory:
+        return await on_prompt.call(memory, settings.scope(), arguments)
+
+
+async def _stop(event: dict[str, Any], settings: Settings) -> Mapping[str, Any]:
+    """Store an answer, and end the session, which the next prompt continues: such agents report no other end."""
+    _, on_stop = hook_tools()
+    arguments = {**_turn(event), "last_assistant_message": str(event.get("last_assistant_message") or "")}
+    async with open_memory(settings) as memory:
+        await on_stop.call(memory, settings.scope(), arguments)
+        await memory.conversations.end(Scope(settings.scope().user_id, arguments["session_id"]))
+    return {}
+
+
+def _turn(event: dict[str, Any]) -> dict[str, str]:
+    """Return the names of the session and of the turn: Claude Code calls it a prompt, Codex a turn."""
+    turn = event.get("prompt_id") or event.get("turn_id") or ""
+    return {"session_id": str(event.get("session_id") or ""), "prompt_id": str(turn)}
+
+
 async def _session_end(event: dict[str, Any], settings: Settings) -> None:
     """Store what the transcript has and the memory has not, and end the session: the next one gets a hand-off."""
     transcript = _transcript(event)
@@ -92,6 +116,13 @@ async def _stored_sources(memory: Memory, session: Scope) -> set[str | None]:
         page = await memory.conversations.before(session, page.cursor, turns=TURNS_AT_ONCE, view=View.EVERYTHING)
         found |= {turn.source_id for turn in page.turns}
     return found
+
+
+_DECISIONS: dict[str, Callable[[dict[str, Any], Settings], Awaitable[Mapping[str, Any]]]] = {
+    "session-start": _session_start,
+    "prompt": _prompt,
+    "stop": _stop,
+}
 
 
 def _event_from(text: str) -> dict[str, Any]:

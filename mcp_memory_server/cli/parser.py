@@ -106,7 +106,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_transfer_commands(commands)
 
     hook = _command(commands, "hook", "hook", "hook", "answer a hook of a coding agent; its plugin calls this")
-    hook.add_argument("event", choices=["session-start", "session-end"])
+    hook.add_argument("event", choices=["session-start", "prompt", "stop", "session-end"])
     hook.add_argument("--wait", action="store_true", help="finish session-end before returning, not in the background")
 
     _add_token_commands(commands)

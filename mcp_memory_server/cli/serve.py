@@ -1,9 +1,14 @@
 """The command that serves MCP clients."""
 
 import argparse
+import asyncio
+import contextlib
 import os
 import signal
 import sys
+import threading
+from collections.abc import Coroutine
+from typing import Any
 
 from mcp_memory_server.addresses import Issuer, parse_auth, parse_hosts
 from mcp_memory_server.cli import INTERRUPTED
@@ -20,6 +25,8 @@ from mcp_memory_server.wiring import local_folder, open_memory
 from mcp_memory_server.wiring.metrics import MetricsPage, metrics_of_this_process, open_metrics_page
 
 CONVERSATION = "conversation"
+SECONDS_TO_STOP = 3
+"""How long the sessions of a server that is stopped may take to end."""
 
 
 async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -58,11 +65,32 @@ async def _serve_stdio(parsed: argparse.Namespace, settings: Settings, memory: M
         memory, always(settings.scope()), with_conversations=with_conversations, with_hooks=parsed.hooks
     )
     _warn_a_person(settings)
-    # The thread that waits for the next line cannot be interrupted. Acknowledged writes are durable.
-    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
-    await serve_stdio(server)
-    if with_conversations or parsed.hooks:
-        await memory.conversations.end_all()  # the client has disconnected
+    if not (with_conversations or parsed.hooks):
+        # The thread that waits for the next line cannot be interrupted. Acknowledged writes are durable.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        await serve_stdio(server)
+        return
+    await _until_stopped(serve_stdio(server))
+    await memory.conversations.end_all()  # the client has disconnected, or stopped this server as Claude Code does
+
+
+async def _until_stopped(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve until the client disconnects, or until SIGINT or SIGTERM."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # on Windows, where a client ends the process at once
+            loop.add_signal_handler(number, stopped.set)
+    tasks = asyncio.ensure_future(serving), asyncio.ensure_future(stopped.wait())
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    if tasks[0] in done:
+        await tasks[0]
+        return
+    # A thread that waits for the next line cannot be interrupted. Acknowledged writes are durable.
+    deadline = threading.Timer(SECONDS_TO_STOP, os._exit, (INTERRUPTED,))
+    deadline.daemon = True
+    deadline.start()
 
 
 def _metrics_page(parsed: argparse.Namespace) -> MetricsPage | None:

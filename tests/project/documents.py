@@ -46,6 +46,7 @@ BESIDE_THE_CODE = [
         "SECURITY.md",
         "examples/README.md",
         "integrations/claude-code/README.md",
+        "integrations/codex/README.md",
         "agent_plugins/claude/README.md",
         "agent_plugins/strands/README.md",
         "agent_plugins/agent_squad/README.md",

@@ -20,6 +20,7 @@ KEPT_ELSEWHERE = {
     "architecture.md": "ARCHITECTURE.md",
     "changelog.md": "CHANGELOG.md",
     "clients/claude-code-plugin.md": "integrations/claude-code/README.md",
+    "clients/codex-hooks.md": "integrations/codex/README.md",
     "contributing.md": "CONTRIBUTING.md",
     "examples.md": "examples/README.md",
     "frameworks/agent-squad.md": "agent_plugins/agent_squad/README.md",

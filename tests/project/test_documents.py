@@ -31,6 +31,7 @@ BUNDLES = "tests/project/test_bundles.py"
 STARTS = f"{THIS}::test_the_server_starts_and_says_how_to_attach"
 AWS = f"{THIS}::test_the_commands_about_the_table_on_aws_run_in_their_order"
 STATUS = "tests/plugins/breakers/test_status_command.py::"
+CODEX = "tests/server/test_codex_hooks.py::test_two_sessions_of_codex"
 EXAMPLES = "tests/project/test_examples.py::test_the_example_runs_and_prints_what_it_is_there_to_show"
 RUN_BY_A_TEST_OF_THEIR_OWN = {
     "make run": STARTS,
@@ -46,6 +47,12 @@ RUN_BY_A_TEST_OF_THEIR_OWN = {
     ),
     "claude plugin marketplace add mcp-agent-memory/mcp-agent-memory": (
         f"{BUNDLES}::test_claude_code_accepts_the_plugin_and_its_marketplace"
+    ),
+    "cp integrations/codex/hooks.json ~/.codex/hooks.json": CODEX,
+    "make image": "tests/project/test_container.py::test_the_linter_finds_nothing",
+    "docker run --publish 8765:8765 --volume memory:/data --env MCP_MEMORY_AUTH=tokens: "
+    "--env MCP_MEMORY_HOSTS=memory.example mcp-agent-memory": (
+        "tests/project/test_container.py::test_its_command_starts_and_its_health_check_passes"
     ),
     "claude plugin install agent-memory@mcp-agent-memory": (
         f"{BUNDLES}::test_claude_code_accepts_the_plugin_and_its_marketplace"
