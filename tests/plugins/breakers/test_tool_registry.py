@@ -206,7 +206,7 @@ def test_tools_with_the_same_service_behind_them_can_share_a_circuit(monotonic: 
     assert isinstance(registry.begin("find", owner="anybody"), Refusal)
 
 
-def test_is_failure_is_told_whose_tool_failed() -> None:
+def test_is_failure_gets_the_owner_of_the_tool() -> None:
     told = list[FailedCall]()
     rules = BreakerRules(is_failure=lambda call: bool(told.append(call)))
     call = ToolRegistry(rules=rules).begin("find", owner="shop")
