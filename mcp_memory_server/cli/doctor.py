@@ -112,7 +112,7 @@ async def _probe(memory: Memory) -> str:
         if (await memory.recall.search(scope, word)).memories:
             raise UnavailableError("a memory was forgotten but is still found")
     finally:
-        await memory.erasure.forget_user(scope)
+        await memory.erasure.forget_user(scope, has_writers=False)
     return "wrote, recalled and forgot a memory"
 
 

@@ -168,7 +168,14 @@ async def forget_user(parsed: argparse.Namespace, settings: Settings) -> int:
         raise InvalidRequestError("nothing was deleted: type the user's name when asked, or pass --yes")
     async with open_existing(settings) as memory:
         await memory.tool_log.drain()
-        removed = await memory.erasure.forget_user(scope, progress.show)
+        done = await memory.erasure.forget_user(scope, progress.show)
     progress.finish()
-    print(f"deleted {removed:,} items; nothing of {parsed.name!r} is left")
+    for reason in done.missing:
+        say(f"not deleted yet: {reason}")
+    for place in done.unreachable:
+        say(f"out of reach from here: {place}")
+    if done.missing:
+        print(f"deleted {done.removed:,} items of {parsed.name!r}, and not all; run it again")
+        return 1
+    print(f"deleted {done.removed:,} items; nothing of {parsed.name!r} is left")
     return 0

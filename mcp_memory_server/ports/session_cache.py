@@ -1,5 +1,6 @@
 """The cache of running sessions. The table holds the truth."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from mcp_memory_server.domain.kernel.scope import Scope
@@ -89,6 +90,10 @@ class SessionCache(Protocol):
 
     async def drop(self, scope: Scope) -> None:
         """Discard the session and its deadline. Dropping an absent one is a no-op."""
+        ...
+
+    async def sessions_of(self, user_id: str) -> Sequence[Scope]:
+        """Return the sessions of a user that are cached. It looks at every key, and is for erasing a user."""
         ...
 
     async def set_summary(self, scope: Scope, summary: str) -> None:

@@ -270,7 +270,7 @@ def _assembled(
         running = sessions()
         beside = running.beside
         queues = [queue for queue in (beside.outbox, beside.dead_letters) if queue is not None]
-        return OtherStores(beside.cache, running.stores.states, queues)
+        return OtherStores(beside.cache, running.stores.states, queues, beside.unreachable)
 
     archive = Archive(table, embeddings, now, lambda: sessions().beside.cache)
     return Memory(

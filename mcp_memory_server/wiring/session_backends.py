@@ -55,6 +55,8 @@ class SessionBackends:
     acknowledge: Acknowledge = Acknowledge.TABLE
     outbox_is_in_cache: bool = False
     state_poll: timedelta = LOCAL_STATE_POLL
+    unreachable: tuple[str, ...] = ()
+    """What is kept where erasing a user does not reach."""
 
     async def close(self) -> None:
         """Close all of them."""
@@ -100,8 +102,22 @@ def open_backends(settings: Settings, now: Callable[[], datetime]) -> SessionBac
         dead_letters=_open_dead_letters(settings, now),
         acknowledge=settings.acknowledge,
         outbox_is_in_cache=isinstance(parse_outbox(settings.outbox), RedisStore),
+        unreachable=_unreachable(settings),
         state_poll=LOCAL_STATE_POLL if isinstance(parse_table(settings.table), SqliteTable) else REMOTE_STATE_POLL,
     )
+
+
+def _unreachable(settings: Settings) -> tuple[str, ...]:
+    """Return what these stores keep of an erased user where no program reaches it."""
+    uses_redis = RedisStore in (type(parse_sessions(settings.sessions)), type(parse_outbox(settings.outbox)))
+    in_flight = isinstance(parse_dead_letters(settings.dead_letters), SqsQueue)
+    named = (
+        (not isinstance(parse_table(settings.table), SqliteTable), "backups of DynamoDB: up to 35 days"),
+        (uses_redis, "Redis' append-only file and snapshots, until it rewrites them (BGREWRITEAOF, BGSAVE)"),
+        (in_flight, "SQS messages that another consumer holds now: they are dropped at their redrive"),
+        (True, "exports and copies of files that somebody made"),
+    )
+    return tuple(text for applies, text in named if applies)
 
 
 def _name(settings: Settings) -> str:

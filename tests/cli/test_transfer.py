@@ -197,7 +197,8 @@ def test_forgetting_a_user_leaves_nothing_of_them_and_everything_of_others(fille
     assert "nothing of 'ana' is left" in done.out
     with closing(sqlite3.connect(table)) as file:
         partitions = {pk for (pk,) in file.execute("SELECT pk FROM items")}
-    assert partitions == {"USER#bo"}
+    # A digest of the id stays for a while, so that nothing that is queued elsewhere is written again.
+    assert {one for one in partitions if not one.startswith("ERASED#")} == {"USER#bo"}
     left = b"".join(part.read_bytes() for part in table.parent.glob("memory.db*"))
     assert [word for word in (b"Porto", b"Rome", b"brief") if word in left] == []
 

@@ -79,6 +79,10 @@ class MeasuredSessionCache:
         """See the port."""
         await self._calls.make(WRITE_LATENCY, "drop", self._cache.drop(scope))
 
+    async def sessions_of(self, user_id: str) -> Sequence[Scope]:
+        """See the port."""
+        return await self._cache.sessions_of(user_id)
+
     async def set_summary(self, scope: Scope, summary: str) -> None:
         """See the port."""
         await self._calls.make(WRITE_LATENCY, "sum_up", self._cache.set_summary(scope, summary))

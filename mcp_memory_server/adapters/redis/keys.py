@@ -82,6 +82,11 @@ def keys_of(scope: Scope, space: str = SPACE) -> SessionKeys:
     )
 
 
+def sessions_pattern(user_id: str, space: str = SPACE) -> str:
+    """Return the pattern of the keys of all sessions of a user. Encoded ids have no character of a pattern."""
+    return f"{{{space}:*}}:session:{encoded(user_id)}:*"
+
+
 def encoded(part: str) -> str:
     """Return an id as it is written in a key or a member."""
     return quote(part, safe="")

@@ -5,8 +5,9 @@ import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 
+from mcp_memory_server.adapters.redis.address import Client
 from mcp_memory_server.adapters.redis.calls import Calls
-from mcp_memory_server.adapters.redis.keys import keys_of
+from mcp_memory_server.adapters.redis.keys import keys_of, scope_of, sessions_pattern
 from mcp_memory_server.adapters.redis.scripts import (
     APPEND,
     DROP,
@@ -114,6 +115,15 @@ class RedisSessionCache:
         """See the port."""
         keys = keys_of(scope, self._space)
         await self._calls.run(lambda client: DROP.run(client, keys.cached, keys.member))
+
+    async def sessions_of(self, user_id: str) -> Sequence[Scope]:
+        """See the port."""
+
+        def listed(client: Client) -> list[str]:
+            return list(client.scan_iter(match=sessions_pattern(user_id, self._space), count=1000))
+
+        names = await self._calls.run(listed)
+        return [scope_of(name.split(":session:", 1)[1]) for name in names]
 
     async def set_summary(self, scope: Scope, summary: str) -> None:
         """See the port."""

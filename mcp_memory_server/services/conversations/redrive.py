@@ -71,6 +71,8 @@ class Redrive:
         return Redriven(delivered, tuple((one.letter, reason) for one, reason in refused))
 
     async def _deliver(self, queued: QueuedTurn) -> None:
+        if queued.queued_at <= await self._stores.stored.erased_before(queued.scope.user_id):
+            return  # nobody may have it any more, and the letter goes
         known = await self._stores.stored.recent(queued.scope, RECENT)
         if known.get(queued.operation_id, queued.turn.id) == queued.turn.id:
             await self._stores.stored.put(queued.write, again=True)

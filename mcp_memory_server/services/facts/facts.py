@@ -30,9 +30,10 @@ from mcp_memory_server.domain.recall.memories import (
     is_unexpired,
 )
 from mcp_memory_server.domain.recall.memory_ids import resolved_id
-from mcp_memory_server.errors import ConflictError, InvalidRequestError
+from mcp_memory_server.errors import ConflictError, ForgottenError, InvalidRequestError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
+from mcp_memory_server.schema.erased_users import erased_before, erased_user_key
 from mcp_memory_server.schema.records import fact_from, outcome_from, tombstone_from
 from mcp_memory_server.schema.user_versions import bump_version
 from mcp_memory_server.services.facts.fact_queries import (
@@ -111,6 +112,10 @@ class Facts:
         refuse_credentials("fact", statement.text, name=statement.topic)
         operation = operation_of(operation_id, "fact", statement.topic or "", statement.text)
         named = checked_names(statement, replaces)
+        if statement.said_at is not None:
+            tombstone = await self._table.get(erased_user_key(scope.user_id))
+            if statement.said_at <= erased_before(tombstone):
+                raise ForgottenError("this was said before everything of the user was deleted, so it was not learned")
         is_plain = statement.topic is None and not named and statement.source is not Source.INFERRED
         if is_plain and statement.said_at is None and operation_id is None:
             with suppress(ConflictError):  # the same statement is stored or forgotten: compare them

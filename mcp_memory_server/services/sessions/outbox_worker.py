@@ -197,6 +197,9 @@ class OutboxWorker:
         scope, done = claimed[0].queued.scope, list[str]()
         result = _Round()
         try:
+            if await self._drop_if_erased(claimed, done):
+                await self._remove(scope, done)
+                return _Round(len(done))
             # A turn that was queued while the table could not be asked may be a repetition.
             known = await self._stores.stored.recent(scope, RECENT)
             for one in claimed:
@@ -205,8 +208,29 @@ class OutboxWorker:
                 done.append(one.receipt)
         except UnavailableError as error:
             result = await self._put_off(claimed[len(done)], error)
+        try:  # again: the user may have been erased while they were written
+            if await self._drop_if_erased(claimed, []):
+                done = [one.receipt for one in claimed]
+        except UnavailableError as error:
+            return await self._put_off(claimed[0], error)  # they stay queued, and are looked at again
         await self._remove(scope, done)
         return _Round(len(done), result.put_off)
+
+    async def _drop_if_erased(self, claimed: Sequence[ClaimedTurn], done: list[str]) -> bool:
+        """Take back what an erased user had queued, and add it to ``done``; return whether it is erased.
+
+        Another worker may have stored some of it before.
+        """
+        scope = claimed[0].queued.scope
+        stored = self._stores.stored
+        erased_before = await stored.erased_before(scope.user_id)
+        gone = [one for one in claimed if one.queued.queued_at <= erased_before]
+        if not gone:
+            return False
+        await stored.take_back([one.queued.write for one in gone])
+        await drop_from_cache(self._stores, scope)
+        done += [one.receipt for one in gone]
+        return True
 
     async def _store(self, claimed: ClaimedTurn, known: Mapping[str, str]) -> bool:
         """Write the turn and return whether it is settled; if not, a later round delivers it."""

@@ -26,11 +26,15 @@ from mcp_memory_server.errors import (
 )
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import Metrics, NoMetrics
+from mcp_memory_server.schema.erased_users import erased_before, erased_user_key
 from mcp_memory_server.schema.turn_records import (
+    TURNS,
     Written,
     line_from,
     line_of,
     operation_of,
+    parts_of,
+    session_partition,
     turn_key,
     written,
 )
@@ -193,6 +197,27 @@ class StoredTurns:
         await self._put_together(scope, writes, together, way, pending)
         for write in writes:
             await self._activity.publish_turn(scope, write.turn, self._now())
+
+    async def erased_before(self, user_id: str) -> datetime:
+        """Return up to when everything of the user was erased: what was queued by then must not be stored.
+
+        Raises:
+            UnavailableError: The table did not answer.
+        """
+        return erased_before(await self._table.get(erased_user_key(user_id)))
+
+    async def take_back(self, writes: Sequence[TurnWrite]) -> None:
+        """Remove turns that were stored although their user was erased meanwhile, and the counters of their session."""
+        scope = writes[0].scope
+        self._pending.pop(scope)  # or its counts would be written
+        pages = [await self._table.query(session_partition(scope), limit=None, attributes=("parts",))]
+        partitions = [parts for page in pages for item in page.items if (parts := parts_of(item)) is not None]
+        pages += [await self._table.query(partition, limit=None, attributes=()) for partition in partitions]
+        own = {turn_key(scope, write.turn.id) for write in writes}
+        turns = [item.key for item in pages[0].items if item.key.sk.startswith(TURNS)]
+        # A session that has only such turns goes as a whole.
+        gone = [item.key for page in pages for item in page.items] if own.issuperset(turns) else list(own)
+        await self._table.delete_many(gone)
 
     async def finish_session(self, scope: Scope) -> None:
         """Publish that this process writes no more turns to the session for now."""

@@ -1,6 +1,6 @@
 """Erase one memory so that it is not learned again, or all data of a user."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,20 +13,11 @@ from mcp_memory_server.domain.recall.memories import Kind, StoredMemory
 from mcp_memory_server.domain.recall.memory_ids import resolved_id
 from mcp_memory_server.domain.recall.turn_memories import TURN_ID_PREFIX
 from mcp_memory_server.errors import ConflictError, NotFoundError, TableDamagedError, UnavailableError
-from mcp_memory_server.ports.dead_letters import DeadLetters
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.ports.outbox import Outbox
-from mcp_memory_server.ports.session_cache import SessionCache
-from mcp_memory_server.ports.shared_state_store import SharedStateStore
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.turn_records import (
-    TURNS,
-    counters_from,
     have_the_same_content,
-    partitions_of,
     parts_of,
-    session_of,
-    sessions_of,
     turn_from,
 )
 from mcp_memory_server.schema.user_versions import bump_version
@@ -37,6 +28,7 @@ from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.user_index import turn_document
 from mcp_memory_server.services.summaries.summaries import Summaries
 from mcp_memory_server.services.users.restated import Place, Restated, Restatements
+from mcp_memory_server.services.users.user_erasure import ForgottenUser, OtherStores, UserErasure
 from mcp_memory_server.services.users.victims import is_named, tombstones_of, victims_of
 
 T = TypeVar("T")
@@ -47,8 +39,6 @@ NOT_SCRUBBED = (
 )
 
 FORGOTTEN_AT_ONCE = 4
-ERASED_AT_ONCE = 500
-SESSIONS_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -73,21 +63,6 @@ class Forgotten:
         return Status.PARTIAL if self.missing else Status.COMPLETE
 
 
-@dataclass(frozen=True)
-class OtherStores:
-    """The stores beside the table that may hold data of a user."""
-
-    sessions: SessionCache | None
-    states: SharedStateStore
-    queues: Sequence[Outbox | DeadLetters]
-
-    async def drop(self, scope: Scope) -> None:
-        """Drop the cached session and its shared state, which may quote its turns."""
-        if self.sessions is not None:
-            await self.sessions.drop(scope)
-        await self.states.drop(scope)
-
-
 class Erasure:
     """Erases memories and users."""
 
@@ -106,6 +81,7 @@ class Erasure:
         self._other_stores = other_stores
         self._now = now
         self._summaries = Summaries(table, now)
+        self._users = UserErasure(table, other_stores, now)
         self._restatements = Restatements(table, snapshots, user_index, embeddings, now)
 
     async def forget(
@@ -180,48 +156,18 @@ class Erasure:
         further = () if parts is None else (await self._table.query(parts, limit=None, attributes=())).items
         return [turn.key, *(part.key for part in further)]
 
-    async def forget_user(self, scope: Scope, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Remove all data of the user, tombstones included, and return the number of removed items.
+    async def forget_user(
+        self, scope: Scope, progress: Callable[[int], None] = lambda _: None, *, has_writers: bool = True
+    ) -> ForgottenUser:
+        """Remove all data of the user, tombstones of facts included, and say what is left anywhere.
+
+        Nothing that was queued or said before is written again, by no worker of any process. ``has_writers=False`` is
+        for a user that nobody else writes for.
 
         Raises:
-            UnavailableError: A store did not answer. Repeating the call removes the rest.
+            UnavailableError: The table did not answer. Repeating the call removes the rest.
         """
-        # First the queues, from which turns could still be written to the table.
-        other_stores = self._other_stores()
-        removed = sum([await queue.erase(scope.user_id) for queue in other_stores.queues])
-        async for partition in self._partitions(scope):
-            while items := (await self._table.query(partition, limit=ERASED_AT_ONCE, attributes=())).items:
-                await self._table.delete_many([item.key for item in items])
-                removed += len(items)
-                progress(removed)
-        await self._table.scrub()
-        return removed
-
-    async def _partitions(self, scope: Scope) -> AsyncIterator[str]:
-        """Yield every partition of the user, including those of each conversation that the index lists."""
-        cursor: str | None = None
-        while True:
-            # One pass with a cursor: the index may list items that have expired or are deleted already.
-            page = await self._table.find(sessions_of(scope), limit=SESSIONS_AT_ONCE, cursor=cursor)
-            for key in page.keys:
-                await self._other_stores().drop(session_of(key))
-                async for partition in self._partitions_of_session(key):
-                    yield partition
-            if (cursor := page.cursor) is None:
-                break
-        yield keys.tools_partition(scope.user_id)
-        yield keys.snapshots_partition(scope.user_id)
-        yield keys.states_partition(scope.user_id)
-        yield keys.user_partition(scope.user_id)
-
-    async def _partitions_of_session(self, meta: Key) -> AsyncIterator[str]:
-        """Yield the partitions of one conversation; the one that names all others comes last."""
-        for partition in partitions_of(meta, counters_from(await self._table.get(meta))):
-            turns = await self._table.query(partition, prefix=TURNS, limit=None, attributes=("parts",))
-            for turn in turns.items:
-                if (parts := parts_of(turn)) is not None:
-                    yield parts
-            yield partition
+        return await self._users.erase(scope, progress, has_writers=has_writers)
 
     async def _forget(
         self, scope: Scope, memory_id: str, sentences: Collection[str], removed: list[StoredMemory]

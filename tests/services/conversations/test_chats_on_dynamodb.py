@@ -89,5 +89,5 @@ async def test_tool_calls_are_found_by_time_and_by_session(on_dynamodb: Memory, 
     rest = await log.by_session(anna, "s1", limit=10, cursor=first.cursor)
     assert [call.name for call in (*first.calls, *rest.calls)] == [f"tool {n:02}" for n in range(29, 0, -2)]
     assert [call.inputs for call in (await log.by_time(anna, limit=2)).calls] == [{"n": 29}, {"n": 28}]
-    assert await on_dynamodb.erasure.forget_user(anna) == 30
+    assert (await on_dynamodb.erasure.forget_user(anna)).removed == 30
     assert (await log.by_time(anna)).calls == ()

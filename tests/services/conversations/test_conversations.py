@@ -203,7 +203,7 @@ async def test_forgetting_a_user_takes_every_conversation_along(open_file: OpenM
     await memory.conversations.append(CHAT, NewTurn(Role.TOOL, random.Random(1).randbytes(400_000).hex()))
     await memory.conversations.append(Scope("bo", "chat 1"), said("Of bo"))
 
-    removed = await memory.erasure.forget_user(Scope("anna"))
+    removed = (await memory.erasure.forget_user(Scope("anna"))).removed
 
     assert removed == 3 + 3 + 3 + 1 + 2 + 1  # turns, counters, deadlines, the long turn and its parts, the user version
     assert (await memory.conversations.load(CHAT)).turns == ()
@@ -219,7 +219,9 @@ async def test_forgetting_a_user_ends_although_the_index_lists_an_expired_sessio
     clock.advance(LIFE)
     await memory.conversations.append(Scope("anna", "chat 2"), said("Today"))
 
-    assert await memory.erasure.forget_user(Scope("anna")) == 4  # a turn, its counters and deadline, the user version
+    removed = (await memory.erasure.forget_user(Scope("anna"))).removed
+
+    assert removed == 4  # a turn, its counters and deadline, the user version
 
 
 async def test_a_turn_may_consist_of_tool_calls_alone(service: Conversations) -> None:

@@ -301,7 +301,7 @@ async def test_a_user_who_is_forgotten_has_no_tool_calls_and_no_chats(
         await memory.chats.renew(owner, "travel")
     await tool_log.drain()
 
-    removed = await memory.erasure.forget_user(anna)
+    removed = (await memory.erasure.forget_user(anna)).removed
 
     assert removed == 3
     assert await names(tool_log) == []

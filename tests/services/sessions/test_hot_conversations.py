@@ -291,7 +291,7 @@ async def test_forgetting_a_user_takes_every_partition_along(
     await put(stored, speaker.says("Of bo"), bo)
     assert len(await places(table)) > 3
 
-    removed = await erasure_of(table, clock).forget_user(Scope("anna"))
+    removed = (await erasure_of(table, clock).forget_user(Scope("anna"))).removed
 
     assert removed == 30 + 3 + 3 * 2 + 1 + 1  # short turns, long ones, their parts, the counters and the stamp
     assert await places(table) == {}

@@ -242,7 +242,7 @@ async def test_a_forgotten_user_leaves_nothing(memory: Memory, anna: Scope) -> N
     await memory.notes.add(anna, NoteKind.FEEDBACK, "too long")
     await memory.facts.learn(Scope("ben"), BERN)
 
-    removed = await memory.erasure.forget_user(anna)
+    removed = (await memory.erasure.forget_user(anna)).removed
 
     assert removed == 5
     assert await stored(memory, anna) == []
@@ -263,6 +263,6 @@ async def test_forgetting_a_user_with_many_memories_reports_progress(memory: Mem
     await memory.archive.import_(anna, lines)
     steps: list[int] = []
 
-    removed = await memory.erasure.forget_user(anna, steps.append)
+    removed = (await memory.erasure.forget_user(anna, steps.append)).removed
 
     assert (removed, steps) == (1201, [500, 1000, 1201])
