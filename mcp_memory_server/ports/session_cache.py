@@ -100,8 +100,8 @@ class SessionCache(Protocol):
         """Replace the rolling summary of a whole session. Otherwise a no-op."""
         ...
 
-    async def ping(self) -> None:
-        """Return if the store answers."""
+    async def ping(self) -> str:
+        """Return which server answers: the same text as long as it is this one, without a restart or a promotion."""
         ...
 
     async def close(self) -> None:

@@ -9,16 +9,24 @@ from typing import Annotated, Any
 from mcp_memory_server.domain.context.page import DEFAULT_PAGE_TOKENS
 from mcp_memory_server.domain.conversations.chats import Chat
 from mcp_memory_server.domain.conversations.tool_log import ToolCall, ToolStatus
+from mcp_memory_server.domain.kernel.page_limits import check_limit
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.sessions.limits import Tier
-from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
+from mcp_memory_server.domain.sessions.turns import MAX_CONTENT_BYTES, NewTurn, Role, Turn, View
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.sessions.session_reader import LoadedSession
 from mcp_memory_server.tools import Reply, memory_tool
 
 OLDER_TURNS = 20
+REPLY_BYTES = 256 * 1024
+"""A reply with turns ends before it is longer; its cursor leads to the earlier ones."""
+LONGEST_PART = 64 * 1024
+"""In characters: of a longer turn this part is in a reply. `continues_at` and `offset` lead further."""
+LONGEST_IN_BUDGET = 8 * 1024
+"""The same for a load within the budget of a session, whose first and last turn stay however long they are."""
+MOST_CALLS = 200
 LONGEST_CALL_MS = 31 * 24 * 3_600_000
 LOGGED_WITHIN_SECONDS = 1.0
 """How long to wait for a logged call to be written before the reply says that it is pending."""
@@ -81,14 +89,21 @@ async def load_session(
     view: View = View.CONTEXT,
     before: Annotated[str | None, "the cursor of an earlier answer: older turns"] = None,
     tier: Tier = Tier.STANDARD,
+    offset: Annotated[int, "with turns=1: continues_at of an earlier answer, the rest of a long turn"] = 0,
 ) -> Reply:
     """Load a conversation: its last turns within the budget of a session, oldest first, counters and summary."""
     session = Scope(scope.user_id, session_id)
+    if offset and turns != 1:
+        raise InvalidRequestError(f"an offset is for one long turn; add turns=1, got turns={turns}")
+    if not 0 <= offset <= MAX_CONTENT_BYTES:
+        raise InvalidRequestError(f"offset must be 0 to {MAX_CONTENT_BYTES:,}")
+    part = slice(offset, offset + (LONGEST_IN_BUDGET if turns is None and before is None else LONGEST_PART))
     if before is not None:
-        older = await memory.conversations.before(session, before, turns=turns or OLDER_TURNS, view=view)
-        return _page(older, view)
-    loaded = await memory.conversations.load(session, turns=turns, view=view, tier=tier)
-    reply = _page(loaded, view) | {"turn_count": loaded.turn_count, "token_count": loaded.token_count}
+        most = OLDER_TURNS if turns is None else turns
+        older = await memory.conversations.before(session, before, turns=most, view=view, most_bytes=REPLY_BYTES)
+        return _page(older, view, part)
+    loaded = await memory.conversations.load(session, turns=turns, view=view, tier=tier, most_bytes=REPLY_BYTES)
+    reply = _page(loaded, view, part) | {"turn_count": loaded.turn_count, "token_count": loaded.token_count}
     if loaded.ended_at is not None:
         reply["ended_at"] = loaded.ended_at.isoformat(timespec="milliseconds")
     return reply if loaded.summary is None else {**reply, "summary": loaded.summary}
@@ -196,6 +211,7 @@ async def tool_log(
     memory: Memory, scope: Scope, session_id: str | None = None, limit: int = 50, cursor: str | None = None
 ) -> Reply:
     """List the tool calls of the user, or of one session, newest first."""
+    check_limit(limit, most=MOST_CALLS)
     if session_id is None:
         page = await memory.tool_log.by_time(scope, limit=limit, cursor=cursor)
     else:
@@ -221,8 +237,8 @@ CONVERSATION_TOOLS = (
 )
 
 
-def _page(loaded: LoadedSession, view: View) -> Reply:
-    reply: Reply = {"status": loaded.status.value, "turns": [_turn(turn, view) for turn in loaded.turns]}
+def _page(loaded: LoadedSession, view: View, part: slice) -> Reply:
+    reply: Reply = {"status": loaded.status.value, "turns": [_turn(turn, view, part) for turn in loaded.turns]}
     if loaded.missing:
         reply["missing"] = list(loaded.missing)
     if loaded.partitions > 1:
@@ -230,8 +246,10 @@ def _page(loaded: LoadedSession, view: View) -> Reply:
     return _with_cursor(reply, loaded.cursor)
 
 
-def _turn(turn: Turn, view: View) -> dict[str, Any]:
-    values: dict[str, Any] = {"id": turn.id, "role": turn.role.value, "content": turn.content}
+def _turn(turn: Turn, view: View, part: slice) -> dict[str, Any]:
+    values: dict[str, Any] = {"id": turn.id, "role": turn.role.value, "content": turn.content[part]}
+    if len(turn.content) > part.stop:
+        values |= {"continues_at": part.stop, "characters": len(turn.content)}
     if view is not View.SUMMARY:
         values |= {"at": turn.at.isoformat(timespec="milliseconds"), "intent": turn.intent, "speaker": turn.speaker}
     if view is View.EVERYTHING:

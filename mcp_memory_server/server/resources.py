@@ -13,6 +13,8 @@ from mcp_memory_server.memory import Memory
 
 MARKDOWN = "text/markdown"
 CONTEXT_TOKENS = 2000
+LONGEST_PAGE = 256 * 1024
+LONGEST_URI = 2000
 
 RESOURCES = [
     Resource(uri="memory://context", name="context", title="What a conversation starts with", mime_type=MARKDOWN),
@@ -44,9 +46,11 @@ async def read_resource(memory: Memory, scope: Scope, uri: str) -> ReadResourceR
         text = await _facts_below(memory, scope, unquote(uri.removeprefix(_FACTS)))
     else:
         have = ", ".join(str(resource.uri) for resource in RESOURCES)
-        raise MCPError(
-            INVALID_PARAMS, f"there is no resource {uri[:80]!r}; there are {have} and memory://facts/<topic>"
-        )
+        message = f"there is no resource {uri[:80]!r}; there are {have} and memory://facts/<topic>"
+        raise MCPError(INVALID_PARAMS, message, {"uri": uri[:LONGEST_URI]})
+    if len(text) > LONGEST_PAGE:
+        kept = text[:LONGEST_PAGE].rpartition("\n")[0]
+        text = f"{kept}\n\nThe rest does not fit here: use recall, or a topic: memory://facts/<topic>."
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)])
 
 

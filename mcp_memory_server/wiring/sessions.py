@@ -60,7 +60,14 @@ def run_sessions(
     """Compose the services from stores that are open already."""
     own, embeddings = searching.own, searching.embeddings
     process = own.writer
-    epoch = CacheEpoch(table, now, process=process, monotonic=monotonic, wake=lambda: outbox_worker.wake())
+    epoch = CacheEpoch(
+        table,
+        now,
+        process=process,
+        monotonic=monotonic,
+        wake=lambda: outbox_worker.wake(),
+        ping=None if beside.cache is None else beside.cache.ping,
+    )
     stored = StoredTurns(
         table,
         now,

@@ -21,6 +21,13 @@ class TcpProxy:
     def port(self) -> int:
         return self._server.sockets[0].getsockname()[1]
 
+    def lead_to(self, port: int) -> None:
+        """Cut every connection, and stand before another port from now on."""
+        self._behind = port
+        for writer in self._writers:
+            writer.close()
+        self._writers.clear()
+
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         return self

@@ -87,9 +87,9 @@ class MeasuredSessionCache:
         """See the port."""
         await self._calls.make(WRITE_LATENCY, "sum_up", self._cache.set_summary(scope, summary))
 
-    async def ping(self) -> None:
+    async def ping(self) -> str:
         """See the port."""
-        await self._calls.make(READ_LATENCY, "read_state", self._cache.ping())
+        return await self._calls.make(READ_LATENCY, "read_state", self._cache.ping())
 
     async def close(self) -> None:
         """See the port."""

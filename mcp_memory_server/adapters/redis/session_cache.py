@@ -13,6 +13,7 @@ from mcp_memory_server.adapters.redis.scripts import (
     DROP,
     FILL,
     LOAD,
+    PING,
     RECORD_STORED,
     SET_SUMMARY,
     Argument,
@@ -130,10 +131,10 @@ class RedisSessionCache:
         keys, text = keys_of(scope, self._space), compact_json(summary)
         await self._calls.run(lambda client: SET_SUMMARY.run(client, keys.cached, text))
 
-    async def ping(self) -> None:
-        """See the port. It reads a key, as the other methods do."""
+    async def ping(self) -> str:
+        """See the port. It reads a key, as the other methods do. Of a cluster, the server of one bucket answers."""
         key = keys_of(Scope("ping", "ping"), self._space).session
-        await self._calls.run(lambda client: client.exists(key))
+        return await self._calls.run(lambda client: PING.run(client, (key,)))
 
     async def close(self) -> None:
         """See the port."""

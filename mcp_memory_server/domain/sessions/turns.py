@@ -1,7 +1,7 @@
 """Turns: what was said in a conversation, by whom, and how much it matters."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,6 +11,7 @@ from typing import Any
 from mcp_memory_server.domain.kernel.item_checks import check_storable
 from mcp_memory_server.domain.kernel.items import byte_length
 from mcp_memory_server.domain.kernel.scope import check_id
+from mcp_memory_server.domain.kernel.text import compact_json
 from mcp_memory_server.domain.kernel.ulids import moment_of
 from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 
@@ -124,6 +125,22 @@ def seen_as(turn: Turn, view: View) -> Turn:
         return turn
     bare = Turn(turn.id, turn.role, turn.content)
     return replace(bare, intent=turn.intent, speaker=turn.speaker) if view is View.CONTEXT else bare
+
+
+def newest_within(turns: Sequence[Turn], most_bytes: int) -> list[Turn]:
+    """Return the newest turns, of those that are given oldest first, that have so many bytes together; at least one."""
+    chosen: list[Turn] = []
+    for turn in reversed(turns):
+        most_bytes -= _size(turn)
+        if most_bytes < 0 and chosen:
+            break
+        chosen.insert(0, turn)
+    return chosen
+
+
+def _size(turn: Turn) -> int:
+    details = (list(turn.tool_calls), turn.page_context)
+    return len(turn.content.encode()) + sum(len(compact_json(one)) for one in details if one)
 
 
 def _check_details(turn: NewTurn) -> None:

@@ -177,26 +177,41 @@ class Conversations:
         return Transcribed(sum(counts), len(turns) - sum(counts), len(sessions), redacted)
 
     async def load(
-        self, scope: Scope, *, turns: int | None = None, view: View = View.CONTEXT, tier: Tier = Tier.STANDARD
+        self,
+        scope: Scope,
+        *,
+        turns: int | None = None,
+        view: View = View.CONTEXT,
+        tier: Tier = Tier.STANDARD,
+        most_bytes: int | None = None,
     ) -> LoadedSession:
         """Return the last turns within the limits of a session; or exactly so many of the last turns.
 
         Within the limits, the least important turns are left out first. That takes one request to the cache, or one
-        query to the table, however long the session is. Exactly so many turns always take one query to the table.
+        query to the table, however long the session is. Exactly so many turns always take one query to the table; with
+        ``most_bytes``, the newest of them that fit are returned, at least one.
         """
         session_partition(scope)
         if turns is None:
             return await self._reader.load(scope, view=view, tier=tier)
         check_limit(turns, "turns")
-        return await self._reader.last(scope, turns, view)
+        return await self._reader.last(scope, turns, view, most_bytes=most_bytes)
 
-    async def before(self, scope: Scope, cursor: str, *, turns: int = 20, view: View = View.CONTEXT) -> LoadedSession:
+    async def before(
+        self,
+        scope: Scope,
+        cursor: str,
+        *,
+        turns: int = 20,
+        view: View = View.CONTEXT,
+        most_bytes: int | None = None,
+    ) -> LoadedSession:
         """Return the turns before a cursor, oldest first, and the cursor that leads further back.
 
         A cursor is a position in the session, which new turns do not change.
         """
         check_limit(turns, "turns")
-        return await self._reader.before(scope, cursor, turns, view)
+        return await self._reader.before(scope, cursor, turns, view, most_bytes=most_bytes)
 
     async def end(
         self,

@@ -9,33 +9,45 @@ Invariants:
 5. The clocks of two machines are not compared. An entry is that of a dead writer if this process saw it unchanged for
    `DISCONNECTED_LASTS`, or if it ended so long ago that no clock is that wrong (`CLOCKS_DIFFER`).
 
+6. All processes use the same cache server. The one in use is named in the table; one that finds itself at another
+   server, after a failover, names that one, which begins a new epoch, and notes the earlier server as superseded. A
+   process at a superseded server is disconnected: its writes do not reach the caches of the others (split brain). It
+   may name its server again when nobody confirmed the one in use for `DISCONNECTED_LASTS`.
+
     connected --disconnect()--> announced --SNAPSHOT_LASTS--> writes past the cache
         ^                           |  heartbeat() every half of DISCONNECTED_LASTS  |
         +------------- reconnect(): entry removed, epoch + 1 -----------------------+
 """
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
 
 from mcp_memory_server.domain.kernel.items import Item, Update
-from mcp_memory_server.errors import ConflictError
+from mcp_memory_server.errors import CacheUnavailableError, ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.keys import COPIES_EPOCH
 
 SNAPSHOT_LASTS = timedelta(seconds=5)
 """How long a process relies on a snapshot. A turn of a process that lost the session cache waits that long."""
+LOOKED_AGAIN = timedelta(seconds=1)
+"""How old a snapshot is when it is refreshed, if the table answers. Three times as long a cached session may lack what
+was written at the other side of a split brain."""
 DISCONNECTED_LASTS = timedelta(minutes=2)
 """An entry that is not renewed for this long is that of a process that died. It is renewed four times as often."""
 CLOCKS_DIFFER = timedelta(hours=2)
 """Clocks of machines are assumed to differ by less."""
 
+SUPERSEDED_KEPT = 8
+
 _EPOCH = "epoch"
+_SERVER, _SUPERSEDED, _CONFIRMED = "server", "superseded", "confirmed"
 _DISCONNECTED = "away:"
-_SNAPSHOT_SECONDS = SNAPSHOT_LASTS.total_seconds()
+_SNAPSHOT_SECONDS, _LOOKED_AGAIN_SECONDS = SNAPSHOT_LASTS.total_seconds(), LOOKED_AGAIN.total_seconds()
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +77,12 @@ class CacheEpoch:
         process: str,
         monotonic: Callable[[], float] = time.monotonic,
         wake: Callable[[], None] = lambda: None,
+        ping: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
-        """``wake`` is called when the process is disconnected: a worker calls `heartbeat`, and later `reconnect`."""
+        """``wake`` is called when the process is disconnected: a worker calls `heartbeat`, and later `reconnect`.
+
+        ``ping`` returns which server of the session cache answers, or raises CacheUnavailableError.
+        """
         self._table = table
         self._now = now
         self._entry = f"{_DISCONNECTED}{process}"
@@ -74,6 +90,9 @@ class CacheEpoch:
         self._wake = wake
         self._lock = Lock()
         self._snapshot: EpochSnapshot | None = None
+        self._ping = ping
+        self._confirmed: tuple[int, float] | None = None  # by others, and since when this process has known that
+        self._confirmed_at = float("-inf")
         self._seen: dict[str, tuple[int, float]] = {}  # entries of others, and since when they are as they are
         self._reading = False
         self._is_disconnected = False
@@ -91,6 +110,12 @@ class CacheEpoch:
         """The last snapshot, however old; None before the first one."""
         return self._snapshot
 
+    @property
+    def may_be_relied_on(self) -> bool:
+        """Whether the last snapshot may still be used."""
+        snapshot = self._snapshot
+        return snapshot is not None and self._monotonic() - snapshot.asked_at < _SNAPSHOT_SECONDS
+
     def may_bypass_cache(self) -> bool:
         """Return whether by now every process knows that this one is disconnected."""
         announced_at = self._announced_at
@@ -105,7 +130,7 @@ class CacheEpoch:
     def fresh_snapshot(self) -> EpochSnapshot | None:
         """Return the last snapshot if it need not be refreshed soon; otherwise `read_snapshot` has to be asked."""
         snapshot = self._snapshot
-        is_fresh = snapshot is not None and self._monotonic() - snapshot.asked_at < _SNAPSHOT_SECONDS / 2
+        is_fresh = snapshot is not None and self._monotonic() - snapshot.asked_at < _LOOKED_AGAIN_SECONDS
         return snapshot if is_fresh else None
 
     async def read_snapshot(self) -> EpochSnapshot:
@@ -118,7 +143,7 @@ class CacheEpoch:
         if snapshot is None or (age := self._monotonic() - snapshot.asked_at) >= _SNAPSHOT_SECONDS:
             return await self.refresh()
         # One of the callers refreshes it in time, so that the others need not wait.
-        if age >= _SNAPSHOT_SECONDS / 2 and self._may_read():
+        if age >= _LOOKED_AGAIN_SECONDS and self._may_read():
             try:
                 return await self.refresh()
             finally:
@@ -128,8 +153,28 @@ class CacheEpoch:
     async def refresh(self) -> EpochSnapshot:
         """Ask the table, however recent the last snapshot is."""
         asked_at = self._monotonic()
-        item = await self._table.get(COPIES_EPOCH)
-        return self._take(await self._without_dead_writers(item), asked_at)
+        item, server = await asyncio.gather(self._table.get(COPIES_EPOCH), self._server())
+        item = await self._without_dead_writers(item)
+        if server is not None and (item is None or server != item.body.get(_SERVER)):
+            item, is_in_use = await self._name_server(item, server)
+            if not is_in_use:
+                self.disconnect()
+        elif item is not None and server is not None:
+            item = await self._confirm(item)
+        return self._take(item, asked_at)
+
+    async def may_reconnect(self) -> bool:
+        """Return whether the session cache answers, and is the server that the other processes use.
+
+        Raises:
+            CacheUnavailableError: It does not answer.
+        """
+        if self._ping is None:
+            return True
+        server, item = await self._ping(), await self._table.get(COPIES_EPOCH)
+        if item is not None and server == item.body.get(_SERVER):
+            return True
+        return (await self._name_server(item, server))[1]
 
     def disconnect(self) -> None:
         """Set this process to disconnected. It writes nothing past the cache before `may_bypass_cache`."""
@@ -157,6 +202,51 @@ class CacheEpoch:
             self._may_have_entry = False
         self._is_disconnected = False
         logger.warning("the session cache can be reached again")
+
+    async def _server(self) -> str | None:
+        """Return which server this process uses, None if it does not answer: whoever appends will notice."""
+        if self._ping is None or self._is_disconnected:
+            return None
+        try:
+            return await self._ping()
+        except CacheUnavailableError:
+            return None
+
+    async def _name_server(self, item: Item | None, server: str) -> tuple[Item | None, bool]:
+        """Name the server as the one in use; return the item then, and whether it is."""
+        before = None if item is None else item.body.get(_SERVER)
+        superseded = _superseded(item)
+        if server in superseded and not self._is_given_up(item):
+            return item, False
+        later = [one for one in (before, *superseded) if isinstance(one, str) and one != server][:SUPERSEDED_KEPT]
+        change = Update(
+            COPIES_EPOCH,
+            add={_EPOCH: 1} if before is not None else {},
+            set={_SERVER: server, _SUPERSEDED: later, _CONFIRMED: int(self._now().timestamp())},
+            expected_version=0 if item is None else item.version,
+        )
+        try:
+            return await self._table.update(change), True
+        except ConflictError:  # another process did the same, or announced something: the next look sees it
+            item = await self._table.get(COPIES_EPOCH)
+            return item, item is not None and item.body.get(_SERVER) == server
+
+    def _is_given_up(self, item: Item | None) -> bool:
+        """Return whether nobody confirmed the server in use for so long that all who used it must be gone."""
+        confirmed, moment = None if item is None else item.body.get(_CONFIRMED), self._monotonic()
+        if not isinstance(confirmed, int):
+            return True
+        if self._confirmed is None or self._confirmed[0] != confirmed:
+            self._confirmed = (confirmed, moment)
+        return moment - self._confirmed[1] >= DISCONNECTED_LASTS.total_seconds()
+
+    async def _confirm(self, item: Item) -> Item:
+        """Confirm the server in use now and then, where processes may be at another one."""
+        moment = self._monotonic()
+        if not _superseded(item) or moment - self._confirmed_at < DISCONNECTED_LASTS.total_seconds() / 4:
+            return item
+        self._confirmed_at = moment
+        return await self._table.update(Update(COPIES_EPOCH, set={_CONFIRMED: int(self._now().timestamp())}))
 
     def _may_read(self) -> bool:
         with self._lock:
@@ -209,6 +299,11 @@ class CacheEpoch:
 
     def _until(self) -> int:
         return int((self._now() + DISCONNECTED_LASTS).timestamp())
+
+
+def _superseded(item: Item | None) -> list[str]:
+    found = None if item is None else item.body.get(_SUPERSEDED)
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
 def _entries(item: Item | None) -> dict[str, int]:

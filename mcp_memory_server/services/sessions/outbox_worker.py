@@ -146,11 +146,10 @@ class OutboxWorker:
             return
         with suppress(UnavailableError):  # the next round tries again
             try:
-                await cache.ping()
+                may_reconnect = await epoch.may_reconnect()
             except CacheUnavailableError:
-                await epoch.heartbeat()
-            else:
-                await epoch.reconnect()
+                may_reconnect = False
+            await (epoch.reconnect() if may_reconnect else epoch.heartbeat())
 
     async def _count(self, *, all_of_them: bool = False) -> None:
         try:

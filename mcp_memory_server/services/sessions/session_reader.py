@@ -11,7 +11,7 @@ from mcp_memory_server.domain.kernel.ulids import ulid_before
 from mcp_memory_server.domain.sessions.cached_session import CacheContext, CachedSession, CacheMiss, joined, within
 from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.queued_turns import QueuedTurn
-from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
+from mcp_memory_server.domain.sessions.turns import Turn, View, newest_within, seen_as
 from mcp_memory_server.errors import CacheUnavailableError, UnavailableError
 from mcp_memory_server.ports.metric_catalogue import SESSION_CACHE_READS
 from mcp_memory_server.schema.turn_records import TURNS
@@ -69,13 +69,15 @@ class SessionReader:
             await self._fill(scope, cached, page, tier)
         return loaded
 
-    async def last(self, scope: Scope, turns: int, view: View) -> LoadedSession:
-        """Return exactly the last turns, from the table and the outbox."""
+    async def last(self, scope: Scope, turns: int, view: View, *, most_bytes: int | None = None) -> LoadedSession:
+        """Return exactly the last turns, from the table and the outbox, or as many of them as fit."""
         queued, missing = await self._queued(scope)
         since = before_all(one.turn.id for one in queued)
-        page = await self._stores.stored.last(scope, turns, view, since=since)
+        page = await self._stores.stored.last(scope, turns, view, since=since, most_bytes=most_bytes)
         more = _not_stored(queued, page)
         chosen = sorted([*page.turns, *more], key=lambda turn: turn.id)[-turns:]
+        if most_bytes is not None:
+            chosen = newest_within(chosen, most_bytes)
         has_earlier = page.cursor is not None or len(chosen) < len(page.turns) + len(more)
         return replace(
             _from_page(page, chosen, view, missing),
@@ -84,9 +86,11 @@ class SessionReader:
             cursor=TURNS + chosen[0].id if has_earlier and chosen else None,
         )
 
-    async def before(self, scope: Scope, cursor: str, turns: int, view: View) -> LoadedSession:
+    async def before(
+        self, scope: Scope, cursor: str, turns: int, view: View, *, most_bytes: int | None = None
+    ) -> LoadedSession:
         """Return the turns before a cursor. Queued turns come after all of them."""
-        page = await self._stores.stored.before(scope, cursor, turns, view)
+        page = await self._stores.stored.before(scope, cursor, turns, view, most_bytes=most_bytes)
         return _from_page(page, page.turns, view, ())
 
     async def _cached(self, scope: Scope) -> tuple[CachedSession | CacheMiss | None, tuple[str, ...]]:
@@ -97,7 +101,7 @@ class SessionReader:
         try:
             snapshot = epoch.fresh_snapshot() or await self._stores.timeout.ask(epoch.read_snapshot)
         except UnavailableError:
-            snapshot, missing = epoch.last_snapshot, (NOT_CHECKED,)
+            snapshot, missing = epoch.last_snapshot, () if epoch.may_be_relied_on else (NOT_CHECKED,)
         found = None
         if snapshot is not None and snapshot.may_use_cache:
             with suppress(CacheUnavailableError):  # the table has the truth; only the speed is lost

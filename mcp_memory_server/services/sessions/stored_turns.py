@@ -121,7 +121,9 @@ class StoredTurns:
         # A session with counts left is not evicted. The watermark of an evicted one stays until it is abandoned.
         self._pending = LruCache[Scope, PendingCounts](SESSIONS_KNOWN, may_evict=PendingCounts.is_idle)
 
-    async def last(self, scope: Scope, turns: int, view: View, *, since: str | None = None) -> TurnPage:
+    async def last(
+        self, scope: Scope, turns: int, view: View, *, since: str | None = None, most_bytes: int | None = None
+    ) -> TurnPage:
         """Return the last turns with everything that is counted, however long the session is.
 
         One query does for a session that was never hot, unless other processes write to it faster than they count.
@@ -133,13 +135,15 @@ class StoredTurns:
         """
         pending = self._pending.get_or_add(scope, self._new_pending)
         expected = pending.writer
-        page, counters = await self._pages.last(scope, turns, view, pending.known(), since=since)
+        page, counters = await self._pages.last(scope, turns, view, pending.known(), since=since, most_bytes=most_bytes)
         pending.learn(counters, expected=expected)
         return page
 
-    async def before(self, scope: Scope, cursor: str, turns: int, view: View) -> TurnPage:
+    async def before(
+        self, scope: Scope, cursor: str, turns: int, view: View, *, most_bytes: int | None = None
+    ) -> TurnPage:
         """Return the turns before a cursor, which is valid in every partition. Nothing is counted exactly here."""
-        page, _ = await self._pages.before(scope, cursor, turns, view)
+        page, _ = await self._pages.before(scope, cursor, turns, view, most_bytes=most_bytes)
         return page
 
     async def recent(self, scope: Scope, turns: int) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_before
 from mcp_memory_server.domain.sessions.cached_session import StoredIds
 from mcp_memory_server.domain.sessions.counts import Counters, KnownCounts, Line, not_counted, uncounted_after
-from mcp_memory_server.domain.sessions.turns import Turn, View, seen_as
+from mcp_memory_server.domain.sessions.turns import Turn, View, newest_within, seen_as
 from mcp_memory_server.errors import InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.turn_records import (
@@ -78,25 +78,39 @@ class TurnPages:
         self._table = table
 
     async def last(
-        self, scope: Scope, turns: int, view: View, known: KnownCounts, *, since: str | None = None
+        self,
+        scope: Scope,
+        turns: int,
+        view: View,
+        known: KnownCounts,
+        *,
+        since: str | None = None,
+        most_bytes: int | None = None,
     ) -> tuple[TurnPage, Counters]:
         """Return the last turns, and the counters as they were read. What was known before is not read to be counted.
 
-        With ``since``, the page names every turn after that id.
+        With ``since``, the page names every turn after that id. With ``most_bytes`` it ends before the turn that is too
+        much, unless that is the only one.
 
         Raises:
             UnavailableError: The first partition, which has the counters, did not answer.
         """
-        page, counters = await self._last(scope, turns, view, known, since)
+        page, counters = await self._last(scope, turns, view, known, since, most_bytes)
         for _ in range(READ_AGAIN):
             # A turn that was stored and counted between two queries would be in the one and not in the other.
             if since is None or counters.version == counters_from(await self._table.get(meta_key(scope))).version:
                 break
-            page, counters = await self._last(scope, turns, view, known, since)
+            page, counters = await self._last(scope, turns, view, known, since, most_bytes)
         return page, counters
 
     async def _last(
-        self, scope: Scope, turns: int, view: View, known: KnownCounts, since: str | None
+        self,
+        scope: Scope,
+        turns: int,
+        view: View,
+        known: KnownCounts,
+        since: str | None,
+        most_bytes: int | None,
     ) -> tuple[TurnPage, Counters]:
         attributes = attributes_for(view)
         first, counters, summary = await self._first(scope, turns, attributes)
@@ -111,10 +125,12 @@ class TurnPages:
         lines = [line for part in parts for line in (*map(line_from, part.items), *part.before)]
         # Without the watermark, the session was erased since, and what was known of it with it.
         lines += [line for line in known.lines if line.writer in counters.watermarks]
-        page = await self._page(parts, turns, view, counters, lines, summary)
+        page = await self._page(parts, turns, view, counters, lines, summary, most_bytes)
         return page if since is None else replace(page, stored=_stored_after(since, page, parts)), counters
 
-    async def before(self, scope: Scope, cursor: str, turns: int, view: View) -> tuple[TurnPage, Counters]:
+    async def before(
+        self, scope: Scope, cursor: str, turns: int, view: View, *, most_bytes: int | None = None
+    ) -> tuple[TurnPage, Counters]:
         """Return the turns before a cursor. What is counted here is only what is stored as counted."""
         if not cursor.startswith(TURNS):
             raise InvalidRequestError("the cursor is not one of a conversation; load the session to get one")
@@ -125,7 +141,7 @@ class TurnPages:
         counters = counters_from(meta)
         others = (self._part(scope, number, turns, attributes, cursor) for number in range(1, counters.partitions))
         parts = [first, *await _those_that_answer(others)]
-        return await self._page(parts, turns, view, counters, (), None), counters
+        return await self._page(parts, turns, view, counters, (), None, most_bytes), counters
 
     async def recent(self, scope: Scope, turns: int) -> tuple[dict[str, str], Counters]:
         """Return the operations of the last turns with the ids of their turns, and the counters.
@@ -190,12 +206,15 @@ class TurnPages:
         counters: Counters,
         lines: Iterable[Line],
         summary: str | None,
+        most_bytes: int | None,
     ) -> TurnPage:
         newest = _newest(parts, turns)
+        shown = await self._turns(newest, view, most_bytes)
+        newest = newest[: len(shown)]
         more = any(part.has_more for part in parts) or len(newest) < len(_newest(parts, None))
         uncounted = not_counted(lines, counters)
         return TurnPage(
-            turns=tuple(await asyncio.gather(*(self._turn(item, view) for item in reversed(newest)))),
+            turns=shown,
             operations=_operations(newest),
             turn_count=counters.turns + uncounted.turns,
             token_count=counters.tokens + uncounted.tokens,
@@ -206,6 +225,17 @@ class TurnPages:
             answered=len(parts),
             stored=StoredIds(ulid_before(turn_id(newest[-1])) if more and newest else ""),
         )
+
+    async def _turns(self, newest: Sequence[Item], view: View, most_bytes: int | None) -> tuple[Turn, ...]:
+        """Return the turns, oldest first, as many of the newest ones as fit."""
+        if most_bytes is None:
+            return tuple(await asyncio.gather(*(self._turn(item, view) for item in reversed(newest))))
+        turns: list[Turn] = []
+        for item in newest:  # one after the other: a short item can be a long text
+            turns.insert(0, await self._turn(item, view))
+            if len(newest_within(turns, most_bytes)) < len(turns):
+                return tuple(turns[1:])
+        return tuple(turns)
 
     async def _turn(self, item: Item, view: View) -> Turn:
         partition = parts_of(item)

@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.errors import TableUnavailableError
-from mcp_memory_server.services.sessions.cache_epoch import DISCONNECTED_LASTS, SNAPSHOT_LASTS, CacheEpoch
+from mcp_memory_server.services.sessions.cache_epoch import DISCONNECTED_LASTS, LOOKED_AGAIN, SNAPSHOT_LASTS, CacheEpoch
 from tests.clock import FakeClock
 from tests.services.watched_table import WatchedTable
 
@@ -47,7 +48,7 @@ async def test_the_table_is_asked_once_for_as_long_as_a_look_lasts(table: Watche
 
     for _ in range(10):
         await trust.read_snapshot()
-    clock.advance(SNAPSHOT_LASTS / 2 - A_MOMENT)
+    clock.advance(LOOKED_AGAIN - A_MOMENT)
     await trust.read_snapshot()
 
     assert table.calls == {"get": 1}
@@ -126,6 +127,67 @@ async def test_clocks_that_differ_by_an_hour_decide_neither_who_is_dead_nor_who_
     clock.advance(DISCONNECTED_LASTS)  # from here on it is dead
 
     assert (await other.read_snapshot()).may_use_cache
+
+
+async def test_a_process_at_a_superseded_server_is_disconnected_within_seconds_until_it_uses_that_of_the_others(
+    table: WatchedTable, clock: FakeClock
+) -> None:
+    at = {"one": "master", "other": "master"}
+    one, other = (
+        CacheEpoch(
+            table.as_table, clock, process=name, monotonic=lambda: clock().timestamp(), ping=partial(where, at, name)
+        )
+        for name in at
+    )
+    for process_ in (one, other):
+        assert (await process_.read_snapshot()).may_use_cache
+
+    at["other"] = "promoted replica"  # the two halves of a network
+    clock.advance(LOOKED_AGAIN)
+    await other.read_snapshot()
+    clock.advance(LOOKED_AGAIN)
+    await one.read_snapshot()
+    assert (one.is_disconnected, other.is_disconnected) == (True, False)
+    await one.heartbeat()
+    clock.advance(LOOKED_AGAIN)
+    assert not (await other.read_snapshot()).may_use_cache
+    assert not await one.may_reconnect()
+
+    at["one"] = "promoted replica"  # healed
+    assert await one.may_reconnect()
+    await one.reconnect()
+    clock.advance(LOOKED_AGAIN)
+    assert (await other.read_snapshot()).may_use_cache
+    assert (await one.read_snapshot()).may_use_cache
+
+
+async def test_a_superseded_server_is_used_again_when_nobody_confirms_the_other_one(
+    table: WatchedTable, clock: FakeClock
+) -> None:
+    at = {"one": "master", "other": "master"}
+    one, other = (
+        CacheEpoch(
+            table.as_table, clock, process=name, monotonic=lambda: clock().timestamp(), ping=partial(where, at, name)
+        )
+        for name in at
+    )
+    await one.refresh()
+    await other.refresh()
+    at["other"] = "promoted replica"
+    await other.refresh()
+    for _ in range(8):
+        clock.advance(DISCONNECTED_LASTS / 4)
+        await other.refresh()
+        assert not await one.may_reconnect()
+
+    clock.advance(DISCONNECTED_LASTS)  # the others are gone
+
+    assert await one.may_reconnect()
+    assert (await one.refresh()).may_use_cache
+
+
+async def where(at: dict[str, str], process_: str) -> str:
+    return at[process_]
 
 
 async def test_a_process_that_stays_away_is_not_given_up(table: WatchedTable, clock: FakeClock) -> None:
