@@ -48,6 +48,9 @@ BESIDE_THE_CODE = [
         "integrations/claude-code/README.md",
         "integrations/codex/README.md",
         "agent_plugins/claude/README.md",
+        "agent_plugins/langgraph/README.md",
+        "agent_plugins/openai_agents/README.md",
+        "agent_plugins/pydantic_ai/README.md",
         "agent_plugins/strands/README.md",
         "agent_plugins/agent_squad/README.md",
     )

@@ -8,6 +8,9 @@ PUBLIC_MODULES = (
     "agent_plugins.strands",
     "agent_plugins.agent_squad",
     "agent_plugins.claude",
+    "agent_plugins.langgraph",
+    "agent_plugins.openai_agents",
+    "agent_plugins.pydantic_ai",
 )
 
 

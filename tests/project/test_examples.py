@@ -14,6 +14,9 @@ SHOWS = {
     "conversations.py": ["appended twice:  one turn", "loaded:          20 of 31 turns", "'days': 30, 'budget': 900"],
     "facts_over_time.py": ["repeated:        2 times", "in March:        Ana lives in Lisbon.", "source='confirmed'"],
     "fortnight.py": ["## Still open", "The user works at Globex.", "The user lives in Vienna.", "session 59, chloé"],
+    "langgraph_store.py": ["('ana', 'food') breakfast", "Miso is Ana's grey cat."],
+    "openai_session.py": ["monday:   I see 1 items.", "tuesday:  I see 3 items."],
+    "pydantic_ai_agent.py": ["<memory", "Ana is allergic to peanuts."],
     "mcp_client.py": ["tools: recall, remember_fact", "tone: brief", "Ana is allergic to peanuts."],
 }
 

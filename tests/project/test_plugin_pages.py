@@ -12,7 +12,8 @@ from examples.scripted_model import ScriptedModel
 from tests.plugins.agent_squad.conftest import ByName, Clerk
 
 ROOT = Path(__file__).parents[2]
-PAGES = {name: ROOT / "agent_plugins" / name / "README.md" for name in ("strands", "agent_squad", "claude")}
+ADAPTERS = ("langgraph", "openai_agents", "pydantic_ai")
+PAGES = {name: ROOT / "agent_plugins" / name / "README.md" for name in ("strands", "agent_squad", "claude", *ADAPTERS)}
 
 
 def snippets(page: str) -> list[str]:
@@ -30,6 +31,12 @@ def test_a_snippet_for_strands_runs(snippet: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(strands_agent, "BedrockModel", lambda **_: ScriptedModel("Heard."))
 
     exec(compile(snippet, "snippet", "exec"), {})
+
+
+@pytest.mark.usefixtures("_a_memory_of_its_own")
+@pytest.mark.parametrize("snippet", [snippet for page in ADAPTERS for snippet in snippets(page)])
+def test_a_snippet_for_an_adapter_runs(snippet: str) -> None:
+    exec(compile(snippet, "snippet", "exec"), {"__name__": "snippet"})
 
 
 @pytest.mark.usefixtures("_a_memory_of_its_own")
