@@ -86,7 +86,8 @@ def fair_budgets(answers: Sequence[Asked]) -> dict[str, dict[int, float]]:
 
 @asynccontextmanager
 async def _told(store: Store, settings: Settings | None) -> AsyncIterator[Told]:
-    clock = Clock(max(question.asked_at for question in store.questions))
+    told_by = max(document.at for document in store.documents)
+    clock = Clock(max(told_by, *(question.asked_at for question in store.questions)))
     with tempfile.TemporaryDirectory() as folder:
         chosen = settings or Settings(table=f"sqlite:///{Path(folder, 'memory.db')}")
         async with open_memory(chosen, now=clock) as memory:
