@@ -18,7 +18,7 @@ INSTALL  = $(PYTHON) -m pip install --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run test test-slow test-lowest lint format docs docs-api wheel bundle image bench bench-conversations \
-        bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes engines lock clean
+        bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes conformance engines lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -82,6 +82,9 @@ bench-recall: $(READY) ## Measure what recall finds, in the data beside the repo
 
 bench-sizes: $(READY) ## Measure recall with 10,000 and 100,000 memories, over stdio and in process
 	$(PYTHON) -m tests.bench.recall.sizes --write
+
+conformance: engines ## Run the official MCP conformance suite: own tools against a baseline, and fixtures
+	$(PYTHON) -m tests.conformance.run --json docs/trust/conformance.json
 
 bundle: wheel engines ## Build the bundle for Claude Desktop into dist/
 	$(PYTHON) integrations/claude-desktop/pack.py dist .engines/plugin-tools

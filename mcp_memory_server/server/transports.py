@@ -87,17 +87,25 @@ async def serve_http(app: Starlette, listener: socket.socket) -> None:
     await StoppableServer(config).serve(sockets=[listener])
 
 
-def http_app(server: Server[Any], guard: Guard, needs: Needs, *, metrics_page: MetricsPage | None = None) -> Starlette:
+def http_app(
+    server: Server[Any],
+    guard: Guard,
+    needs: Needs,
+    *,
+    metrics_page: MetricsPage | None = None,
+    is_json: bool = True,
+) -> Starlette:
     """Return the web application behind its gate, with the metrics page if there is one.
 
-    It is stateless: with sessions, this SDK can send the result of one conversation to another.
+    It is stateless: with sessions, this SDK can send the result of one conversation to another. Answers are JSON; only
+    tools that report their progress, which none of ours do, need event streams.
     """
     routes = [Route(HEALTH_PATH, _health, methods=["GET"])]
     if metrics_page is not None:
         routes.append(_metrics_route(metrics_page, guard))
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        json_response=True,
+        json_response=is_json,
         stateless_http=True,
         max_request_body_size=MAX_BODY_BYTES,
         # The gate checks Host and Origin: the SDK compares them by their beginning.

@@ -21,6 +21,7 @@ DYNAMODB_LOCAL_SHA512 = (
 )
 LOCKS = {
     "inspector": Path(__file__).parent / "inspector",
+    "conformance": Path(__file__).parent / "conformance",
     "plugin-tools": Path(__file__).parent / "plugin_tools",
 }
 """A package.json with its lock for each engine of several packages: every dependency is pinned by hash."""
