@@ -52,7 +52,7 @@ def test_every_write_has_a_line_in_the_audit_that_names_nobody(tmp_path: Path, p
     written = said if place == "stderr" else file.read_text()
     lines = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
     assert len([line for line in lines if line["result"] == "ok"]) >= 4
-    assert {line["result"] for line in lines} <= {"ok", "failed"}  # what runs in the background may end with the process
+    assert {line["result"] for line in lines} <= {"ok", "failed"}  # background work may end with the process
     assert {line["actor"] for line in lines} == {"process"}
     assert len({line["user"] for line in lines} - {None}) == 2  # ximena, and the user of the doctor's trial
     assert all(line["bytes"] > 0 for line in lines if line["write"] != "delete")
