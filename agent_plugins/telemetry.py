@@ -5,12 +5,12 @@ Spans of an agent of Strands are in its own trace. They hold no text, no argumen
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context, get_current
-from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, StatusCode
 
 from mcp_memory_server import __version__, count_tokens
 
@@ -86,6 +86,9 @@ def span(name: str, *, within: Context | None = None, **attributes: str | int | 
 
     ``__`` in a name of an attribute stands for a dot.
     """
+    if _discards(trace.get_tracer_provider()):
+        yield INVALID_SPAN
+        return
     known = {key.replace("__", "."): value for key, value in attributes.items()}
     with _tracer.start_as_current_span(
         name,
@@ -118,20 +121,29 @@ def injection(agent: str) -> Generator["Injection"]:
     with span("memory.inject", gen_ai__operation__name="memory.inject") as made:
         injected = Injection()
         yield injected
-        made.set_attribute("memory.injected", injected.tokens > 0)
-        made.set_attribute("memory.injected_tokens", injected.tokens)
-        _tokens.record(injected.tokens, {"agent": agent})
+        if not made.is_recording() and _discards(metrics.get_meter_provider()):
+            return
+        tokens = injected.tokens
+        made.set_attribute("memory.injected", tokens > 0)
+        made.set_attribute("memory.injected_tokens", tokens)
+        _tokens.record(tokens, {"agent": agent})
 
 
 @dataclass
 class Injection:
     """What was added to a call of the model."""
 
-    tokens: int = 0
+    texts: list[str] = field(default_factory=list[str])
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens were added. Counting takes time, so this is asked only if somebody records it."""
+        return sum(map(count_tokens, self.texts))
 
     def add(self, text: str) -> str:
-        """Count a text that is added, and return it."""
-        self.tokens += count_tokens(text) if text else 0
+        """Note a text that is added, and return it."""
+        if text:
+            self.texts.append(text)
         return text
 
 
@@ -149,6 +161,11 @@ def refused_call(tool: str, call: str = "", *, reason: str, owner: str | None = 
 def count_call(tool: str, owner: str | None, result: str) -> None:
     """Count a call of a tool that has ended."""
     _calls.add(1, {"tool": tool, "owner": owner or "", "result": result})
+
+
+def _discards(provider: object) -> bool:
+    """Return whether nobody has set up an SDK: the providers of the API itself discard everything."""
+    return type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
 
 
 def circuit_changed(circuit: str, state: int, *, opened: bool) -> None:

@@ -110,8 +110,10 @@ class MemorySquad(AgentSquad):
 
     def _share_circuits(self, agent: Agent) -> None:
         for each in agents_in(agent):
-            if isinstance(tools := tools_of(each), GuardedTools):
-                tools.join(self.registry)
+            tools = tools_of(each)
+            for guarded in [tools, *(getattr(tool.func, "tools", None) for tool in (tools.tools if tools else ()))]:
+                if isinstance(guarded, GuardedTools):
+                    guarded.join(self.registry)
 
     def coordinator(self, user_id: str, session_id: str) -> StateCoordinator:
         """Return the shared state of a session."""

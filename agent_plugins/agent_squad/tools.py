@@ -6,6 +6,7 @@ can act on.
 
 import asyncio
 import contextvars
+import copy
 import functools
 import inspect
 import json
@@ -64,6 +65,8 @@ class GuardedTools(AgentTools):
             self._servers.tools() if is_mcp_provider(provider) else provider.tools, callbacks or provider.callbacks
         )
         self._provider = provider
+        self._unguarded = {tool.name: tool for tool in self.tools}
+        self.tools = [self._with_guard(tool) for tool in self.tools]
         self._registry = registry
         self._own_registry = ToolRegistry()
         self._tool_seconds = tool_seconds
@@ -99,7 +102,7 @@ class GuardedTools(AgentTools):
         now = running()
         finding = None if now is None else now.session.guards.tool_called(now.agent, tool_name, input_data)
         if finding is not None and finding.stop:
-            refused_call(tool_name, reason=finding.kind.value, owner=None if now is None else now.agent)
+            refused_call(tool_name, reason=finding.kind.value, owner=self._owner_of(found, now and now.agent))
             return _as_json({"error": finding.kind.value, "advice": finding.message})
         begun = await self._begin(found, now)
         note = None
@@ -115,13 +118,19 @@ class GuardedTools(AgentTools):
 
     async def _begin(self, tool: AgentTool, now: RunningSquadAgent | None) -> Invocation | Refusal:
         agent = None if now is None else now.agent
-        owner = self._servers.owner_of(tool.name) or (MEMORY if isinstance(tool, _SquadMemoryTool) else agent)
+        owner = self._owner_of(tool, agent)
         known = self.registry.tool(tool.name, owner)
         if not known.schema:
             schema = {"type": "object", "properties": tool.properties, "required": tool.required}
             self.registry.describe(tool.name, owner, schema, tool.func_description)
         limit = self._tool_seconds if known.timeout is None else known.timeout
         return await self.registry.begin_async(tool.name, timeout=limit, agent=agent, owner=owner)
+
+    def _owner_of(self, tool: AgentTool, agent: str | None) -> str | None:
+        if isinstance(tool, _SquadMemoryTool):
+            return MEMORY
+        function = getattr(tool.func, "__wrapped__", tool.func)
+        return self._servers.owner_of(tool.name) or self.registry.owner_of(function, agent)
 
     async def _called(
         self, tool: AgentTool, inputs: dict[str, Any], begun: Invocation, now: RunningSquadAgent | None
@@ -170,7 +179,25 @@ class GuardedTools(AgentTools):
         )
 
     def _named(self, name: str) -> AgentTool | None:
-        return next((tool for tool in self.tools if tool.name == name), None)
+        return self._unguarded.get(name)
+
+    def _with_guard(self, tool: AgentTool) -> AgentTool:
+        """Return the tool with a function that is guarded, for a supervisor, which takes the tools out of this."""
+        guarded = copy.copy(tool)
+        guarded.func = GuardedFunction(self, tool.name)
+        return guarded
+
+
+class GuardedFunction:
+    """The function of a guarded tool."""
+
+    def __init__(self, tools: GuardedTools, name: str) -> None:
+        self.tools = tools
+        self._name = name
+
+    async def __call__(self, **inputs: Any) -> Any:
+        """Call the tool, if its circuit and the guards allow it."""
+        return await self.tools._process_tool(self._name, inputs)  # pyright: ignore[reportPrivateUsage]
 
 
 class _SquadMemoryTool(AgentTool):

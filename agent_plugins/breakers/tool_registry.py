@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules, CircuitState, Health, SharedCircuits
@@ -110,6 +111,7 @@ class ToolRegistry:
         self._registered: dict[tuple[str, str | None], Tool] = {}
         self._owned: dict[tuple[str, str | None], _Owned] = {}
         self._breakers: dict[str, CircuitBreaker] = {}
+        self._first_users: WeakKeyDictionary[object, str | None] = WeakKeyDictionary()
         self.invocations = Invocations(monotonic)
         for tool in tools:
             self.register(tool)
@@ -123,6 +125,18 @@ class ToolRegistry:
                 if name == tool.name:
                     self._own(name, owner, known.tool.schema, known.tool.description)
             return self._own(tool.name, tool.owner).breaker
+
+    def owner_of(self, tool: object, agent: str | None) -> str | None:
+        """Return the owner of a tool that an agent has: the agent that used the same object first.
+
+        So a tool that several agents have is one tool. Tools that are made anew for each request belong to the agent by
+        its name.
+        """
+        try:
+            with self._lock:
+                return self._first_users.setdefault(tool, agent)
+        except TypeError:  # it can be no key, or nothing can refer to it weakly
+            return agent
 
     def describe(self, name: str, owner: str | None, schema: Mapping[str, Any], description: str) -> None:
         """Add what a framework knows about the tool of an owner to what was registered."""

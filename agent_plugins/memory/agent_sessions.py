@@ -152,7 +152,7 @@ class AgentSession:
         self, call: str, tool: str, inputs: Mapping[str, Any], agent: str, *, limit: float | None = None
     ) -> None:
         """Add a call of a tool, with its time limit, as a step of the current task, if there is one."""
-        if self.coordinator.state.task is not None:
+        if self.coordinator.may_have_task:
             self.coordinator.change_soon(start_call(call, tool, inputs, agent=agent, timeout=limit))
 
     async def tool_ended(
@@ -160,7 +160,7 @@ class AgentSession:
     ) -> None:
         """Log a call of a tool, and end its step."""
         await self.memory.log_tool(self.scope, tool, inputs, output, seconds, status)
-        if self.coordinator.state.task is not None:
+        if self.coordinator.may_have_task:
             result, error = (
                 (output[:LONGEST_RESULT], None) if status is ToolStatus.OK else (None, output or status.value)
             )

@@ -94,6 +94,11 @@ class StateCoordinator:
         return self._saver.unsaved
 
     @property
+    def may_have_task(self) -> bool:
+        """Whether a task is under way, or a change is being applied that may have begun one."""
+        return self._saver.state.task is not None or self._saver.is_busy
+
+    @property
     def is_watched(self) -> bool:
         """Whether changes of other processes are being followed."""
         return self._watcher.is_running

@@ -91,6 +91,11 @@ class StateSaver:
             queued = sum(1 for operation in self._queue if operation.changes)
         return len(self._unsaved) + len(self._waiting) + queued
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether operations are being applied, so that ``state`` does not show them yet."""
+        return self._is_draining
+
     def submit(self, operation: Operation) -> Future[Saved]:
         """Queue the operation; its future has the result."""
         with self._lock:

@@ -35,7 +35,7 @@ class GuardedCalls:
         self._registry = registry
         self._timeout = timeout
         self._session_of = session_of
-        self._owners = ToolOwners()
+        self._owners = ToolOwners(registry)
         self._connections = McpConnections()
 
     def watch(self, agent: Agent) -> None:

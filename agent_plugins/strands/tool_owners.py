@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from strands.types.tools import AgentTool
 
+from agent_plugins.breakers.tool_registry import ToolRegistry
 from agent_plugins.strands.memory_tools import MemoryAgentTool
 
 MEMORY = "memory"
@@ -15,16 +16,19 @@ _UNNAMED = "mcp"
 class ToolOwners:
     """Names the owners of tools. Two MCP servers of one name get two names. Safe to use from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, registry: ToolRegistry) -> None:
+        self._registry = registry
         self._lock = Lock()
         self._servers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
     def of(self, tool: AgentTool | None, agent: Any) -> str:
-        """Return the name of the owner. Agents of one name are one owner: programs make an agent for each request."""
+        """Return the name of the owner."""
         if isinstance(tool, MemoryAgentTool):
             return MEMORY
         client = getattr(tool, "mcp_client", None)
-        return str(agent.name) if client is None else self._of_server(client)
+        if client is not None:
+            return self._of_server(client)
+        return str(self._registry.owner_of(tool, agent.name))
 
     def _of_server(self, client: Any) -> str:
         known = self._servers.get(client)

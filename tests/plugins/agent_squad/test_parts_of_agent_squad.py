@@ -89,6 +89,29 @@ def test_a_member_of_a_team_sees_what_it_was_asked_before(shared: SharedMemory) 
     ]
 
 
+def test_tools_that_a_supervisor_has_beside_its_team_stay_guarded(shared: SharedMemory) -> None:
+    squad = MemorySquad(classifier=ByName(), memory=shared, tools=[Tool("search", rules=BreakerRules(threshold=2))])
+    searches = [("search", {"title": f"Book {number}"}) for number in range(3)]
+    team = ("send_messages", {"messages": [{"recipient": "orders", "content": "Where is it?"}]})
+    lead = model_agent("lead", *searches, team, lambda seen: seen)
+    options = SupervisorAgentOptions(
+        name="lead",
+        description="Leads.",
+        lead_agent=lead,
+        team=[Clerk("orders", lambda _: "On its way.")],
+        storage=MemoryChatStorage(shared),
+        extra_tools=GuardedTools([AgentTool("search", func=broken)]),
+    )
+    squad.add_agent(SupervisorAgent(options))
+
+    answer = ask_squad(squad, "lead: look for it")
+
+    circuit = squad.status()["tools"]["search"]["owners"]["lead"]["circuit"]
+    assert (circuit["state"], circuit["failures"], circuit["refused"]) == ("open", 2, 1)
+    assert "On its way." in answer
+    assert "send_messages" not in squad.status()["tools"]
+
+
 class Shelf(Retriever):
     def __init__(self) -> None:
         super().__init__({})
@@ -148,7 +171,7 @@ def test_agents_of_one_squad_share_one_registry_in_which_each_has_its_own_circui
     assert {owner: each["circuit"]["state"] for owner, each in owners.items()} == {"first": "open", "second": "closed"}
 
 
-def test_tools_of_several_agents_with_one_service_behind_them_share_a_circuit_if_told_so(shared: SharedMemory) -> None:
+def test_a_function_that_several_agents_have_is_one_tool_with_one_circuit(shared: SharedMemory) -> None:
     calls = [("search", {"title": f"Book {number}"}) for number in range(3)]
     first = model_agent(
         "first", *calls, "Broken.", tool_config={"tool": GuardedTools([AgentTool("search", func=broken)])}
@@ -156,9 +179,7 @@ def test_tools_of_several_agents_with_one_service_behind_them_share_a_circuit_if
     second = model_agent(
         "second", calls[0], lambda seen: seen, tool_config={"tool": GuardedTools([AgentTool("search", func=broken)])}
     )
-    squad = MemorySquad(
-        classifier=ByName(), memory=shared, tools=[Tool("search", circuit="catalogue", rules=BreakerRules(threshold=3))]
-    )
+    squad = MemorySquad(classifier=ByName(), memory=shared, tools=[Tool("search", rules=BreakerRules(threshold=3))])
     squad.add_agent(first)
     squad.add_agent(second)
 

@@ -250,8 +250,21 @@ def test_a_broken_search_of_one_agent_takes_nothing_from_the_search_of_another(s
     assert {owner: each["circuit"]["state"] for owner, each in owners.items()} == {"shop": "open", "library": "closed"}
 
 
+def test_a_tool_that_two_agents_have_is_one_tool(shared: SharedMemory) -> None:
+    catalogue = Catalogue()
+    plugin = MemoryPlugin("ana", memory=shared, tools=[Tool("search", rules=RULES)])
+    first = agent_with(plugin, *searches(3), "Broken.", name="shop", tools=[catalogue.search])
+    second = agent_with(plugin, *searches(1), "Broken.", name="library", tools=[catalogue.search])
+
+    first("Find it.")
+    second("Find it.")
+
+    assert errors(model_of(second).seen)[0]["error"] == "tool_unavailable"
+    assert catalogue.calls == 3
+
+
 def test_steps_of_a_task_and_their_errors_name_the_tool(shared: SharedMemory) -> None:
-    plugin = MemoryPlugin("ana", "s1", memory=shared, task_seconds=600, tool_seconds=0.05)
+    plugin = MemoryPlugin("ana", "s1", memory=shared, task_seconds=600, tools=[Tool("hang", timeout=0.05)])
 
     @tool
     async def hang() -> str:
