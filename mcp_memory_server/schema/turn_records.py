@@ -72,11 +72,13 @@ _CONTENT = ("content", "packed", "parts")
 _SAID = ("role", "speaker", *_CONTENT)
 _OF_THE_CONTENT = (*_CONTENT, "embedding", "embedded_by", "vector_", "tool_calls", "page_context")
 """How attributes begin that hold the content of a turn, or something made of it."""
+_DETAILS = ("agent", "tool_calls", "page_context", "response_id", "source_id", "guardrail_flags")
 _VIEWS = {
-    View.CONTEXT: ("role", *_CONTENT, "intent", "speaker"),
-    View.SUMMARY: ("role", *_CONTENT),
-    View.EVERYTHING: None,
+    View.CONTEXT: (*_SAID, "intent", "importance"),
+    View.SUMMARY: ("role", *_CONTENT, "importance"),
+    View.EVERYTHING: (*_SAID, "intent", "importance", *_DETAILS),
 }
+"""What is read for each view. The importance decides what is left out where there is too much."""
 _COUNTERS = (TURN_COUNT, TOKEN_COUNT, WATERMARKS, PARTITIONS, ENDED_AT)
 _BESIDE = (OPERATION, *COUNTED, *_COUNTERS, "text")
 RECOGNISED = (OPERATION, *_COUNTERS)
@@ -143,10 +145,9 @@ def sessions_of(scope: Scope) -> str:
     return f"SESSIONS#{encoded(scope.user_id)}"
 
 
-def attributes_for(view: View) -> tuple[str, ...] | None:
-    """Return what is read of each item for a view, None for everything. What counting needs is always read."""
-    wanted = _VIEWS[view]
-    return None if wanted is None else (*wanted, *_BESIDE)
+def attributes_for(view: View) -> tuple[str, ...]:
+    """Return what is read of each item for a view, never its vectors. What counting needs is always read."""
+    return (*_VIEWS[view], *_BESIDE)
 
 
 def counters_from(meta: Item | None) -> Counters:

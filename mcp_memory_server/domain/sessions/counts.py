@@ -14,10 +14,11 @@ Invariants, kept by every writer and relied on by every reader:
    adds to the counters the turns it passes. That write requires the version of the counters that was read.
 4. A writer never moves its watermark past a turn whose write is in progress or has an unknown outcome, and writes no
    turn whose id is not after the watermark.
-5. A watermark that its writer last wrote over an hour ago (`ABANDONED_AFTER`) may be removed by any process that counts
-   the turns after it. A writer therefore stops using a watermark after half an hour (`USED_FOR`). This is the only
-   invariant that relies on clocks: the difference between two machines, plus the duration of a request, must be less
-   than the half hour between.
+5. A writer uses a watermark for five minutes after it last wrote it (`USED_FOR`). Any process may count the turns after
+   the watermark of another writer and remove it, if it has seen the watermark unchanged for a quarter of an hour of its
+   own (`OBSERVED_SECONDS`), or if the watermark was last written over half an hour ago (`ABANDONED_AFTER`). Only the
+   latter relies on clocks: the difference between two machines, plus the duration of a request, must be less than 25
+   minutes.
 
     no watermark --first turn: count it, open a watermark--> deferring --turn: write it deferred--> deferring
          ^                                                     |  30 s or 100 turns: add to the counters, move it
@@ -29,8 +30,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-USED_FOR = timedelta(minutes=30)
-ABANDONED_AFTER = timedelta(hours=1)
+USED_FOR = timedelta(minutes=5)
+ABANDONED_AFTER = timedelta(minutes=30)
+OBSERVED_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
@@ -117,3 +119,26 @@ def abandoned(counters: Counters, now: datetime, own: str | None) -> dict[str, W
         for name, watermark in counters.watermarks.items()
         if name != own and now - watermark.at >= ABANDONED_AFTER
     }
+
+
+class ObservedWatermarks:
+    """The watermarks of other writers, and since when each was seen as it is."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Watermark, float]] = {}
+
+    def observe(self, counters: Counters, moment: float) -> None:
+        """Note the watermarks as they are now."""
+        watermarks = counters.watermarks.items()
+        self._seen = {
+            name: seen if (seen := self._seen.get(name)) is not None and seen[0] == watermark else (watermark, moment)
+            for name, watermark in watermarks
+        }
+
+    def unchanged(self, counters: Counters, moment: float, own: str | None) -> dict[str, Watermark]:
+        """Return those that their writers no longer use, because they did not change for long enough."""
+        return {
+            name: watermark
+            for name, (watermark, since) in self._seen.items()
+            if name != own and moment - since >= OBSERVED_SECONDS and counters.watermarks.get(name) == watermark
+        }

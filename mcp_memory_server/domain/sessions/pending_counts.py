@@ -33,7 +33,9 @@ from mcp_memory_server.domain.sessions.counts import (
     Counters,
     KnownCounts,
     Line,
+    ObservedWatermarks,
     Watermark,
+    abandoned,
     amount_of,
 )
 from mcp_memory_server.domain.sessions.hot_sessions import Pace, partition_of
@@ -68,6 +70,8 @@ class PendingCounts:
         self._unknown: dict[str, UnknownOutcome] = {}
         self._unused: set[str] = set()
         self._used = float("-inf")
+        self._observed = ObservedWatermarks()
+        self._has_abandoned = False
 
     @property
     def writer(self) -> str | None:
@@ -182,6 +186,18 @@ class PendingCounts:
             if missing and not self._is_closing and self._is_idle():
                 self._writer, self._partitions = None, counters.partitions
 
+    def observe(self, counters: Counters, now: datetime, moment: float) -> bool:
+        """Note the watermarks of others; return whether there are new ones that their writers have abandoned."""
+        with self._lock:
+            self._observed.observe(counters, moment)
+            before, self._has_abandoned = self._has_abandoned, bool(self._abandoned(counters, now, moment))
+            return self._has_abandoned and not before
+
+    def abandoned(self, counters: Counters, now: datetime, moment: float) -> dict[str, Watermark]:
+        """Return the watermarks of others whose turns any process may count by now."""
+        with self._lock:
+            return self._abandoned(counters, now, moment)
+
     def is_getting_hot(self, moment: float) -> bool:
         """Note that a turn is written, and return whether the session needs more partitions."""
         with self._lock:
@@ -206,14 +222,19 @@ class PendingCounts:
             return bool(self._uncounted or self._unknown or self._is_closing)
 
     def has_watermarks(self) -> bool:
-        """Return whether there is anything of this process in the counters, or will be."""
+        """Return whether a watermark of this process is in the counters, or will be, or an abandoned one of another."""
         with self._lock:
-            return self._writer is not None or bool(self._unused or self._unknown)
+            return self._has_abandoned or self._writer is not None or bool(self._unused or self._unknown)
 
     def is_due(self, moment: float) -> bool:
         """Return whether it is time to count."""
         with self._lock:
-            if self._is_closing or len(self._uncounted) >= COUNTED_AT_ONCE or self._is_quiet(moment):
+            if (
+                self._has_abandoned
+                or self._is_closing
+                or len(self._uncounted) >= COUNTED_AT_ONCE
+                or self._is_quiet(moment)
+            ):
                 return True
             oldest = next(iter(self._uncounted.values()), None)
             return (oldest is not None and moment - oldest.since >= COUNTED_AFTER_SECONDS) or bool(
@@ -304,6 +325,7 @@ class PendingCounts:
         """Note that the plan was carried out, with the counters afterwards."""
         with self._lock:
             self._counters = counters
+            self._has_abandoned = False
             self._partitions = max(self._partitions, counters.partitions)
             self._pace.saw(counters.turns, moment)
             self._unused -= plan.removed
@@ -330,7 +352,14 @@ class PendingCounts:
             self._writer = None
 
     def _is_fresh(self, now: datetime) -> bool:
-        return self._confirmed is not None and now - self._confirmed < USED_FOR
+        # A clock that was set back must not make it last longer.
+        return self._confirmed is not None and abs(now - self._confirmed) < USED_FOR
+
+    def _abandoned(self, counters: Counters, now: datetime, moment: float) -> dict[str, Watermark]:
+        return {
+            **abandoned(counters, now, self._writer),
+            **self._observed.unchanged(counters, moment, self._writer),
+        }
 
     def _is_idle(self) -> bool:
         return not (self._being_written or self._uncounted or self._unknown)

@@ -62,7 +62,9 @@ class SessionReader:
         if self._stores.outbox_is_in_cache:
             queued, missing_queued = await self._queued(scope)
         ids = [one.turn.id for one in queued] + ([cached.oldest_recorded] if isinstance(cached, CacheMiss) else [])
-        page = await self._stores.stored.last(scope, self._stores.limits.turns, View.EVERYTHING, since=before_all(ids))
+        # What fills the cache is for every reader; without one only what this reader needs is read.
+        wanted = View.EVERYTHING if isinstance(cached, CacheMiss) and cached.may_be_filled else view
+        page = await self._stores.stored.last(scope, self._stores.limits.turns, wanted, since=before_all(ids))
         found = within(self._stores.limits, joined(cached_session_from(page), _not_stored(queued, page)))
         loaded = _loaded(found, page, view, missing_queued)
         if isinstance(cached, CacheMiss) and loaded.ended_at is None:  # an ended session is seldom loaded again

@@ -137,6 +137,8 @@ class StoredTurns:
         expected = pending.writer
         page, counters = await self._pages.last(scope, turns, view, pending.known(), since=since, most_bytes=most_bytes)
         pending.learn(counters, expected=expected)
+        if pending.observe(counters, self._now(), self._monotonic()):
+            self._wake()  # until the turns of a dead writer are counted, every load reads them
         return page
 
     async def before(
@@ -342,6 +344,7 @@ class StoredTurns:
             await self._counters.count_with(scope, puts, lines)
         else:
             await self._counters.open_with(scope, puts, lines, way.opens, pending)
+            self._wake()  # closing removes the watermark, also if no turn follows
         for line in lines:
             pending.is_settled(line.id)
 

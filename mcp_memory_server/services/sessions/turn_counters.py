@@ -16,7 +16,6 @@ from mcp_memory_server.domain.sessions.counts import (
     Counters,
     Line,
     Watermark,
-    abandoned,
     amount_of,
     not_counted,
 )
@@ -160,10 +159,11 @@ class TurnCounters:
             counters = await self.read(scope)
             await self._handle_missing_watermark(scope, pending, counters)
         now = self._now()
-        plan = pending.plan(counters, now, self._monotonic(), last=last)
-        if plan is None:
+        plan, unused = pending.plan(counters, now, self._monotonic(), last=last), self._unused(counters, pending, now)
+        if plan is None and not unused:
             return
-        amount, gone = await self._abandoned_counts(scope, counters, abandoned(counters, now, pending.writer))
+        plan = plan or Plan(Amount(), frozenset(), {}, counters.partitions)
+        amount, gone = await self._abandoned_counts(scope, counters, unused)
         plan = replace(plan, amount=plan.amount + amount, removed=plan.removed | gone)
         try:
             after = await self._update(_planned(scope, counters, plan, now))
@@ -174,6 +174,11 @@ class TurnCounters:
             pending.got_no_answer()
             raise
         pending.has_written(plan, after, self._monotonic())
+
+    def _unused(self, counters: Counters, pending: PendingCounts, now: datetime) -> dict[str, Watermark]:
+        moment = self._monotonic()
+        pending.observe(counters, now, moment)
+        return pending.abandoned(counters, now, moment)
 
     async def _handle_missing_watermark(self, scope: Scope, pending: PendingCounts, counters: Counters) -> None:
         """Drop or restore a missing watermark: an erased session needs it again for the turns written since."""

@@ -11,7 +11,7 @@ from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import ulid_before
 from mcp_memory_server.domain.sessions.cached_session import StoredIds
 from mcp_memory_server.domain.sessions.counts import Counters, KnownCounts, Line, not_counted, uncounted_after
-from mcp_memory_server.domain.sessions.turns import Turn, View, newest_within, seen_as
+from mcp_memory_server.domain.sessions.turns import Turn, View, newest_within
 from mcp_memory_server.errors import InvalidRequestError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.turn_records import (
@@ -125,7 +125,7 @@ class TurnPages:
         lines = [line for part in parts for line in (*map(line_from, part.items), *part.before)]
         # Without the watermark, the session was erased since, and what was known of it with it.
         lines += [line for line in known.lines if line.writer in counters.watermarks]
-        page = await self._page(parts, turns, view, counters, lines, summary, most_bytes)
+        page = await self._page(parts, turns, counters, lines, summary, most_bytes)
         return page if since is None else replace(page, stored=_stored_after(since, page, parts)), counters
 
     async def before(
@@ -141,7 +141,7 @@ class TurnPages:
         counters = counters_from(meta)
         others = (self._part(scope, number, turns, attributes, cursor) for number in range(1, counters.partitions))
         parts = [first, *await _those_that_answer(others)]
-        return await self._page(parts, turns, view, counters, (), None, most_bytes), counters
+        return await self._page(parts, turns, counters, (), None, most_bytes), counters
 
     async def recent(self, scope: Scope, turns: int) -> tuple[dict[str, str], Counters]:
         """Return the operations of the last turns with the ids of their turns, and the counters.
@@ -202,14 +202,13 @@ class TurnPages:
         self,
         parts: Sequence[_Part],
         turns: int,
-        view: View,
         counters: Counters,
         lines: Iterable[Line],
         summary: str | None,
         most_bytes: int | None,
     ) -> TurnPage:
         newest = _newest(parts, turns)
-        shown = await self._turns(newest, view, most_bytes)
+        shown = await self._turns(newest, most_bytes)
         newest = newest[: len(shown)]
         more = any(part.has_more for part in parts) or len(newest) < len(_newest(parts, None))
         uncounted = not_counted(lines, counters)
@@ -226,21 +225,21 @@ class TurnPages:
             stored=StoredIds(ulid_before(turn_id(newest[-1])) if more and newest else ""),
         )
 
-    async def _turns(self, newest: Sequence[Item], view: View, most_bytes: int | None) -> tuple[Turn, ...]:
+    async def _turns(self, newest: Sequence[Item], most_bytes: int | None) -> tuple[Turn, ...]:
         """Return the turns, oldest first, as many of the newest ones as fit."""
         if most_bytes is None:
-            return tuple(await asyncio.gather(*(self._turn(item, view) for item in reversed(newest))))
+            return tuple(await asyncio.gather(*map(self._turn, reversed(newest))))
         turns: list[Turn] = []
         for item in newest:  # one after the other: a short item can be a long text
-            turns.insert(0, await self._turn(item, view))
+            turns.insert(0, await self._turn(item))
             if len(newest_within(turns, most_bytes)) < len(turns):
                 return tuple(turns[1:])
         return tuple(turns)
 
-    async def _turn(self, item: Item, view: View) -> Turn:
+    async def _turn(self, item: Item) -> Turn:
         partition = parts_of(item)
         parts = () if partition is None else (await self._table.query(partition, limit=None)).items
-        return seen_as(turn_from(item, parts), view)
+        return turn_from(item, parts)
 
 
 def _first_of(one: str | None, other: str | None) -> str | None:
