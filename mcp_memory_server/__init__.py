@@ -17,7 +17,7 @@ from mcp_memory_server.domain.context.turn_memories import TurnMemories
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Statement
 from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.facts.preferences import SetBy
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind, Owners, Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.answers import Recollection
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
@@ -62,6 +62,9 @@ __all__ = [
     "NewTurn",
     "NotFoundError",
     "NoteKind",
+    "Owner",
+    "OwnerKind",
+    "Owners",
     "Permanence",
     "Recollection",
     "Role",

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from mcp_memory_server.domain.kernel.vectors import Vectors
-from mcp_memory_server.domain.recall.documents import Document, Match, Prior
+from mcp_memory_server.domain.recall.documents import NO_STATISTICS, Document, Match, Prior, Samples, Statistics
 
 
 class SearchIndex(Protocol):
@@ -53,6 +53,21 @@ class SearchIndex(Protocol):
         """
         ...
 
+    def statistics(self, words: Collection[str]) -> Statistics:
+        """Return the number of documents, and how many of them hold each of the words of a question."""
+        ...
+
+    def score_samples(
+        self,
+        questions: Sequence[tuple[str, Vectors]],
+        *,
+        asked_at: datetime,
+        only: Collection[str] | None = None,
+        beside: Statistics = NO_STATISTICS,
+    ) -> Samples:
+        """Return how the documents score in general, for each question by family, for searches of other indexes."""
+        ...
+
     def search(
         self,
         questions: Sequence[tuple[str, Vectors]],
@@ -63,12 +78,14 @@ class SearchIndex(Protocol):
         prior: Prior | None = None,
         explain: bool = False,
         few_weak: bool = True,
+        beside: Statistics = NO_STATISTICS,
     ) -> list[Match]:
         """Return at most ``limit`` documents that answer one of the questions, most probable first.
 
         The best match is always returned, with a low probability if it hardly answers, but only a few weak matches are
         (``domain.likelihood``), unless ``few_weak`` is false. A question without a content word ("what is it?") finds
         nothing. Documents with the same words are one match. Past facts come after current ones; ``only`` limits the
-        result to these ids, past or current. ``explain`` adds the parts of the scores.
+        result to these ids, past or current. ``explain`` adds the parts of the scores. ``beside`` are the statistics of
+        indexes that the same question is asked of: the probabilities are those of one index with all documents.
         """
         ...

@@ -22,6 +22,11 @@ epoch of cached sessions   COPIES           EPOCH                            for
 spent by all in a day      SPENDING         <day>                            90 days; of no user
 =========================  ===============  ===============================  =====================================
 
+Facts, notes and the version above also belong to other owners: an agent or a project of a user, a team, shared
+knowledge. Their partitions have the same items under ``USER#~agent~<user>~<name>``, ``USER#~project~<user>~<name>``,
+``USER#~team~<name>`` and ``USER#~shared~<name>``, which no id of a user leads to: encoded ids have no ``~``. Sessions,
+chats, summaries, preferences and costs are always a user's.
+
 The key of a fact holds the fingerprint of its text, because a topic may have many facts. Releases up to 0.2 stored one
 fact per topic, under ``FACT#<topic>``, ``FACT?#<topic>#<fingerprint>`` and ``PAST#<topic>#<valid_to>``. Those items
 keep their keys and ids, and their history is stored beside them.
@@ -32,7 +37,8 @@ id: two different ids can share neither a key nor a key prefix.
 The index lists a chat by its id (``CHAT#<user>#<chat id>``) and the tool calls of a session in the order of time
 (``TOOLS#<user>#<session>``). The user is part of both, so that an id alone gives access to nothing. It lists summaries
 by the day on which they are due to be folded (``FOLD#<day>``), and the current facts of a topic in the order in which
-they were learned (``TOPIC#<user>#<topic, in lower case>``), except those stored by earlier releases.
+they were learned (``TOPIC#<user>#<topic, in lower case>``), except those stored by earlier releases. The versions of
+a user's agents and projects are listed under ``OWNED#<user>``, so that they are erased with the user.
 """
 
 import re
@@ -42,7 +48,7 @@ from urllib.parse import unquote
 from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.kernel.items import Key
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind, Scope
 from mcp_memory_server.domain.recall.memories import PREFERENCE_ID_PREFIX, SUMMARY_ID_PREFIX, Kind, StoredMemory
 
 ACCESS = "USED"
@@ -91,18 +97,36 @@ def holds_memory(sk: str) -> bool:
 
 
 def user_partition(user_id: str) -> str:
-    """Return the partition that holds everything of one user."""
+    """Return the partition that holds the memories of one user, and what else belongs to the user."""
     return f"USER#{encoded(user_id)}"
+
+
+def partition_of(scope: Scope) -> str:
+    """Return the partition of the memories of the scope's owner."""
+    return f"USER#{owner_part(scope.owner)}"
+
+
+def owner_part(owner: Owner) -> str:
+    """Return the part of a key that names an owner. That of a user is the encoded id, which never begins with "~"."""
+    if owner.kind is OwnerKind.USER:
+        return encoded(owner.name)
+    names = [owner.name] if owner.user_id is None else [owner.user_id, owner.name]
+    return "~".join(["", owner.kind.value, *map(encoded, names)])
+
+
+def owned_index(user_id: str) -> str:
+    """Return the index partition that lists the profiles of the agents and projects of a user."""
+    return f"OWNED#{encoded(user_id)}"
 
 
 def profile_key(scope: Scope) -> Key:
     """Return the key of the item with the user's version."""
-    return Key(user_partition(scope.user_id), PROFILE)
+    return Key(partition_of(scope), PROFILE)
 
 
 def fact_key(scope: Scope, fingerprint: str) -> Key:
     """Return the key of the current fact with this fingerprint."""
-    return Key(user_partition(scope.user_id), fact_place(fingerprint))
+    return Key(partition_of(scope), fact_place(fingerprint))
 
 
 def fact_place(fingerprint: str) -> str:
@@ -112,12 +136,12 @@ def fact_place(fingerprint: str) -> str:
 
 def legacy_fact_key(scope: Scope, topic: str) -> Key:
     """Return the key under which earlier releases stored the current fact of a topic."""
-    return Key(user_partition(scope.user_id), CURRENT_FACTS + _topic_place(topic))
+    return Key(partition_of(scope), CURRENT_FACTS + _topic_place(topic))
 
 
 def possible_fact_key(scope: Scope, fingerprint: str) -> Key:
     """Return the key of a candidate: a statement that may be true."""
-    return Key(user_partition(scope.user_id), possible_fact_place(fingerprint))
+    return Key(partition_of(scope), possible_fact_place(fingerprint))
 
 
 def possible_fact_place(fingerprint: str) -> str:
@@ -160,7 +184,7 @@ def memory_key(scope: Scope, memory: StoredMemory) -> Key:
 
 def tombstone_key(scope: Scope, fingerprint: str) -> Key:
     """Return the key of the tombstone of a forgotten statement."""
-    return Key(user_partition(scope.user_id), FORGOTTEN + fingerprint)
+    return Key(partition_of(scope), FORGOTTEN + fingerprint)
 
 
 def preference_key(scope: Scope, key: str) -> Key:
@@ -173,7 +197,7 @@ def preference_key(scope: Scope, key: str) -> Key:
 
 def note_key(scope: Scope, kind: NoteKind, note_id: str) -> Key:
     """Return the key of a note."""
-    return Key(user_partition(scope.user_id), f"{NOTES}{kind}#{encoded(note_id)}")
+    return Key(partition_of(scope), f"{NOTES}{kind}#{encoded(note_id)}")
 
 
 def summary_key(scope: Scope, level: str, summary_id: str) -> Key:
@@ -183,7 +207,7 @@ def summary_key(scope: Scope, level: str, summary_id: str) -> Key:
 
 def topic_index(scope: Scope, topic: str) -> str:
     """Return the index partition that lists the current facts of a topic, whatever its case."""
-    return f"TOPIC#{encoded(scope.user_id)}#{encoded(topic.casefold())}"
+    return f"TOPIC#{owner_part(scope.owner)}#{encoded(topic.casefold())}"
 
 
 def fold_index(day: date) -> str:
@@ -261,7 +285,11 @@ def decoded(part: str) -> str:
 def user_of_partition(pk: str) -> str | None:
     """Return the user whose items a partition holds, None if they are nobody's."""
     _, separator, rest = pk.partition("#")
-    return decoded(rest.partition("#")[0]) if separator else None
+    part = rest.partition("#")[0]
+    if part.startswith("~"):  # of an agent or a project of a user, or of a team and of nobody
+        *user, _ = part.split("~")[2:]
+        return decoded(user[0]) if user else None
+    return decoded(part) if separator else None
 
 
 def timestamp(moment: datetime) -> str:

@@ -187,7 +187,7 @@ def _exported(scope: Scope, entry: Mapping[str, Any]) -> Put:
     expires_at = entry.get("expires_at")
     prefix = _PREFIXES[entry["kind"]]
     item = Item(
-        Key(keys.user_partition(scope.user_id), prefix + entry["key"]),
+        Key(keys.partition_of(scope), prefix + entry["key"]),
         mapping(entry["memory"]),
         version=1,
         expires_at=None if expires_at is None else moment_from(expires_at),

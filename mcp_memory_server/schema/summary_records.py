@@ -70,7 +70,7 @@ def summary_from(item: Item) -> Summary:
 
 
 def owner_of_summary(key: Key) -> Scope:
-    """Return the owner of the summary with this key."""
+    """Return the user whose summary has this key."""
     return Scope(decoded(key.pk.removeprefix("USER#")))
 
 

@@ -13,9 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Body, Item, Key, Update, pushed
+from mcp_memory_server.domain.kernel.items import (
+    INDEX_PARTITION,
+    INDEX_SORT,
+    PUSHED_KEPT,
+    Body,
+    Item,
+    Key,
+    Update,
+    Value,
+    pushed,
+)
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.schema.keys import decoded, encoded, profile_key
+from mcp_memory_server.schema.keys import decoded, encoded, owned_index, owner_part, profile_key
 
 VERSION_COUNT, VERSION_NONCE, CHANGE_LOG = "stamp", "mark", "recent"
 ACTIVITY_COUNT, ACTIVITY_LOG = "talked", "talks"
@@ -124,8 +134,17 @@ def _bumped(scope: Scope, entry: str) -> Update:
         entry = _ANYTHING
     # The counter starts again after a user is erased; the nonce never recurs.
     return Update(
-        profile_key(scope), add={VERSION_COUNT: 1}, set={VERSION_NONCE: nonce}, push={CHANGE_LOG: nonce + entry}
+        profile_key(scope),
+        add={VERSION_COUNT: 1},
+        set={VERSION_NONCE: nonce, **_listed(scope)},
+        push={CHANGE_LOG: nonce + entry},
     )
+
+
+def _listed(scope: Scope) -> dict[str, Value]:
+    """Return the index entry of an agent or a project, so that it is found when its user is erased."""
+    owner = scope.owner
+    return {} if owner.user_id is None else {INDEX_PARTITION: owned_index(owner.user_id), INDEX_SORT: owner_part(owner)}
 
 
 def _change_from(entry: str) -> MemoriesChanged | None:

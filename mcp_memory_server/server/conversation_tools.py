@@ -138,7 +138,7 @@ async def load_context(
     cursor: Annotated[str | None, "from a reply: go on"] = None,
 ) -> Reply:
     """Load who the user is and what they need, and the running conversation, for the next model call."""
-    page = await memory.context.load(Scope(scope.user_id, session_id), max_tokens=max_tokens, cursor=cursor)
+    page = await memory.context.load(scope.in_session(session_id), max_tokens=max_tokens, cursor=cursor)
     return page.to_reply()
 
 

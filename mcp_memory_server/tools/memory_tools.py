@@ -99,7 +99,7 @@ async def load_context(
 ) -> Reply:
     """Load who the user is, what to mind (diet, health), preferences, upcoming dates, main facts. Call first, once."""
     # Without the session, because the model has its turns in the context already.
-    page = await memory.context.load(Scope(scope.user_id), max_tokens=max_tokens, cursor=cursor)
+    page = await memory.context.load(scope.in_session(None), max_tokens=max_tokens, cursor=cursor)
     return page.to_reply()
 
 

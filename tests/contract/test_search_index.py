@@ -15,6 +15,7 @@ from mcp_memory_server.adapters.built_in.search import search_index
 from mcp_memory_server.adapters.built_in.search.search_index import BuiltInSearchIndex
 from mcp_memory_server.adapters.built_in.search.stemmer import stem
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
+from mcp_memory_server.domain.language.word_forms import asked_words
 from mcp_memory_server.domain.recall.documents import ASSISTANT, USER, Document, Match
 from mcp_memory_server.domain.recall.likelihood import FEWEST_RETURNED, Likelihood, likelihood
 from tests.bench.recall.stores import own_store
@@ -377,6 +378,31 @@ def test_an_index_that_grew_answers_like_one_built_at_once(
     left = [one for number, one in enumerate(written) if last[one.id] == number and one.id not in removed]
 
     assert _rounded(ask(grown, question)) == _rounded(ask(index_of(left), question))
+
+
+def test_two_indexes_that_know_of_each_other_answer_as_one_does() -> None:
+    """One small index and a larger one: each match is as probable as in an index of all documents."""
+    store = own_store()
+    documents, question = store.documents[:40], (text := store.questions[0].text, vectors_of([text])[0])
+    parts = [index_of(documents[:3]), index_of(documents[3:])]
+    sizes = [part.statistics(asked_words(text)) for part in parts]
+    samples = [
+        part.score_samples([question], asked_at=NOW, beside=other)
+        for part, other in zip(parts, reversed(sizes), strict=True)
+    ]
+    others = [replace(size, samples=sample) for size, sample in zip(sizes, samples, strict=True)]
+
+    together = {
+        match.id: match.probability for match in ask(index_of(documents), question[0], limit=100, few_weak=False)
+    }
+    found = [
+        match
+        for part, other in zip(parts, reversed(others), strict=True)
+        for match in ask(part, question[0], limit=100, few_weak=False, beside=other)
+    ]
+
+    assert len(found) == len(together)
+    assert all(abs(match.probability - together[match.id]) < 0.05 for match in found)
 
 
 def test_a_large_index_finds_what_a_complete_search_finds(monkeypatch: pytest.MonkeyPatch) -> None:

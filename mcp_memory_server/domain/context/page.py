@@ -36,7 +36,17 @@ NOTHING_KNOWN = f"{TITLE}\n\nNothing is known yet."
 NOTHING_MORE = f"{CONTINUED}\n\nThere is no more."
 _NO_ROOM = f"{TITLE}\n\nNone of it fits here."
 MORE_CAN_HURT = "More that can hurt did not fit: go on with the cursor."
-_AFTER_THE_HAND_OFF = (Section.LAST, Section.FACTS, Section.UNCONFIRMED, Section.FEEDBACK, Section.PATTERNS)
+_AFTER_THE_HAND_OFF = (
+    Section.AGENT,
+    Section.PROJECT,
+    Section.TEAM,
+    Section.SHARED,
+    Section.LAST,
+    Section.FACTS,
+    Section.UNCONFIRMED,
+    Section.FEEDBACK,
+    Section.PATTERNS,
+)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ The order does not depend on the length of a page: a page holds its beginning, a
 come the name, dangers to health, preferences, upcoming days, and home, work and household; the rest follows by rank.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from itertools import chain, islice, zip_longest
@@ -13,6 +13,7 @@ from itertools import chain, islice, zip_longest
 from mcp_memory_server.domain.facts.essential_kinds import CAN_HURT, Essential
 from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.upcoming import due
+from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current, is_unexpired
 from mcp_memory_server.domain.recall.overview import Overview
 
@@ -34,6 +35,10 @@ class Section(StrEnum):
     SAFETY = "## Health and diet"
     PREFERENCES = "## Preferences"
     UPCOMING = "## Upcoming"
+    AGENT = "## For this agent"
+    PROJECT = "## This project"
+    TEAM = "## The team"
+    SHARED = "## Shared knowledge"
     LAST = "## Saved last"
     FACTS = "## Facts"
     UNCONFIRMED = "## Unconfirmed"
@@ -41,6 +46,12 @@ class Section(StrEnum):
     PATTERNS = "## Patterns"
 
 
+_SECTION_OF_OWNER = {
+    OwnerKind.AGENT: Section.AGENT,
+    OwnerKind.PROJECT: Section.PROJECT,
+    OwnerKind.TEAM: Section.TEAM,
+    OwnerKind.SHARED: Section.SHARED,
+}
 _SECTION_OF_KIND = {
     Kind.PREFERENCE: Section.PREFERENCES,
     Kind.CANDIDATE: Section.UNCONFIRMED,
@@ -71,6 +82,17 @@ class Entry:
     urgency: Urgency = Urgency.REST
 
 
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """The memories of an owner beside the user, which are on the page too. ``label`` names the owner."""
+
+    owner: Owner
+    label: str
+    snapshot: UserSnapshot
+    overview: Overview
+    relevant: Sequence[str] = ()
+
+
 def entries_in_order(
     snapshot: UserSnapshot,
     overview: Overview,
@@ -78,16 +100,19 @@ def entries_in_order(
     *,
     relevant: Iterable[str] = (),
     with_recent_changes: bool = True,
+    beside: Sequence[Beside] = (),
 ) -> Iterator[Entry]:
     """Yield all current memories without duplicates; ``relevant`` are sort keys that come before the rest.
 
     ``with_recent_changes`` adds a section of what was saved last, for a user without an earlier conversation to hand
-    off.
+    off. The memories of owners ``beside`` the user take turns with the rest, but dangers to health that an agent or a
+    project of the user knows, and their upcoming days, come first too.
     """
     sections = _Sections(snapshot.by_key, overview, now)
     first = chain(
         sections.names(),
         sections.can_hurt(),
+        chain.from_iterable(_urgent(one, now) for one in beside if one.owner.private_to is not None),
         sections.diet(),
         sections.preferences(),
         sections.upcoming,
@@ -98,7 +123,27 @@ def entries_in_order(
     )
     rest = (_entry_of(snapshot.by_key[sk]) for sk in chain(relevant, overview.best()) if sk in snapshot.by_key)
     duplicates = frozenset(snapshot.by_key[sk].id for sk in overview.duplicates)
-    yield from _each_once(chain(first, rest), duplicates, now)
+    yield from _each_once(chain(first, _in_turn([*map(_rest_of, beside), rest])), duplicates, now)
+
+
+def _urgent(beside: Beside, now: datetime) -> Iterator[Entry]:
+    sections = _Sections(beside.snapshot.by_key, beside.overview, now)
+    for entry in chain(sections.can_hurt(), sections.upcoming):
+        yield replace(entry, label=", ".join(filter(None, (beside.label, entry.label))))
+
+
+def _rest_of(beside: Beside) -> Iterator[Entry]:
+    rows, named = beside.snapshot.by_key, beside.label != beside.owner.kind.value
+    for sk in chain(beside.relevant, beside.overview.best()):
+        if sk in rows:
+            section = _SECTION_OF_KIND.get(rows[sk].kind)
+            # The heading of a section of its own says whose it is, unless there are several.
+            label = beside.label if section or named else ""
+            yield Entry(section or _SECTION_OF_OWNER[beside.owner.kind], rows[sk], label)
+
+
+def _in_turn(lists: Sequence[Iterator[Entry]]) -> Iterator[Entry]:
+    return (entry for some in zip_longest(*lists) for entry in some if entry is not None)
 
 
 def _each_once(entries: Iterable[Entry], duplicates: frozenset[str], now: datetime) -> Iterator[Entry]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mcp_memory_server.domain.context.page_order import Urgency, entries_in_order
+from mcp_memory_server.domain.context.page_order import Beside, Urgency, entries_in_order
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import one_line, shortened_at_a_word
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, confidence, is_past
@@ -41,12 +41,16 @@ class TurnMemories:
     missing: tuple[str, ...] = ()
 
 
-def always_lines(snapshot: UserSnapshot, overview: Overview, now: datetime) -> tuple[str, ...]:
+def always_lines(
+    snapshot: UserSnapshot, overview: Overview, now: datetime, beside: Sequence[Beside] = ()
+) -> tuple[str, ...]:
     """Return preferences, dangers to health and names, the most important first."""
     entries = [
         entry
         for entry, _ in zip(
-            entries_in_order(snapshot, overview, now, with_recent_changes=False), range(_MOST_LOOKED_AT), strict=False
+            entries_in_order(snapshot, overview, now, with_recent_changes=False, beside=beside),
+            range(_MOST_LOOKED_AT),
+            strict=False,
         )
         if entry.urgency >= Urgency.FIRST
     ]
@@ -54,10 +58,10 @@ def always_lines(snapshot: UserSnapshot, overview: Overview, now: datetime) -> t
     return tuple([line_of(entry.memory, now, LONGEST_ALWAYS) for entry in entries])
 
 
-def line_of(memory: StoredMemory, now: datetime, longest: int = LONGEST_MATCH) -> str:
-    """Return the memory as one line. What no longer holds, and what is unsure, says so."""
+def line_of(memory: StoredMemory, now: datetime, longest: int = LONGEST_MATCH, owner: str | None = None) -> str:
+    """Return the memory as one line. What no longer holds, and what is unsure, says so; so does another ``owner``."""
     text = shortened_at_a_word(one_line(memory.text), longest)
-    details: list[str] = []
+    details: list[str] = [] if owner is None else [one_line(owner)]
     if is_past(memory, now):
         details.append("no longer true")
     elif memory.kind in (Kind.FACT, Kind.CANDIDATE) and confidence(memory, now) < UNSURE_BELOW:

@@ -51,7 +51,8 @@ class Recollection:
     saved is known.
 
     A turn names its speaker in ``by``, and in ``origin`` its id in the conversation that it was imported from; ``also``
-    are its duplicates. ``explained`` are the parts of its score, if they were asked for.
+    are its duplicates. ``explained`` are the parts of its score, if they were asked for. ``owner`` says to what it
+    belongs if that is not the user: an agent, a project, a team or shared knowledge.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Recollection:
     remind_on: str | None = None
     past: bool = False
     learned_later: bool = False
+    owner: str | None = None
 
     def to_reply(self) -> dict[str, Any]:
         """Return the memory as a part of a reply, without default values."""
@@ -79,6 +81,7 @@ class Recollection:
             "text": self.text,
             "kind": None if self.kind in (Kind.FACT, Kind.PAST, Kind.TURN) else self.kind.value,
             "topic": self.topic,
+            "in": self.owner,
             "past": self.past or None,
             "by": self.by,
             "since": self.since,

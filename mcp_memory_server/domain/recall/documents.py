@@ -1,7 +1,7 @@
 """Documents and matches: the form in which memories of every kind are searched and found."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
@@ -54,6 +54,54 @@ class Document:
             return topic
         return f"{topic} {self.speaker or ''} {self.at.day} {_MONTHS.split()[self.at.month - 1]} {self.at.year}"
 
+
+@dataclass(frozen=True)
+class ScoreSample:
+    """How documents of one family score in general: how many were looked at, their sum, and that of the squares."""
+
+    documents: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def __add__(self, other: "ScoreSample") -> "ScoreSample":
+        return ScoreSample(self.documents + other.documents, self.total + other.total, self.squares + other.squares)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How many documents an index holds, outside of sessions and in them, and how many of them hold each asked word.
+
+    ``samples`` say how they score, for each question by family. With the statistics of the indexes beside it, an index
+    is searched as if all were one: a document says no more about cats because it is alone in its index.
+    """
+
+    alone: int = 0
+    in_sessions: int = 0
+    holding: Mapping[str, int] = field(default_factory=dict[str, int])
+    samples: "Samples" = ()
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        words = {*self.holding, *other.holding}
+        return Statistics(
+            self.alone + other.alone,
+            self.in_sessions + other.in_sessions,
+            {word: self.holding.get(word, 0) + other.holding.get(word, 0) for word in words},
+            _added(self.samples, other.samples) if self.samples and other.samples else self.samples or other.samples,
+        )
+
+
+Samples: TypeAlias = tuple[tuple[ScoreSample, ...], ...]
+"""For each question, how the documents of each family score."""
+
+
+def _added(one: Samples, other: Samples) -> Samples:
+    return tuple(
+        tuple(mine + theirs for mine, theirs in zip(some, others, strict=True))
+        for some, others in zip(one, other, strict=True)
+    )
+
+
+NO_STATISTICS = Statistics()
 
 Prior: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
 """Return a factor for the score of each document, by id: over 1 for fresh, certain and important ones."""

@@ -1,7 +1,8 @@
 """Load the context page that a conversation starts with, or a further page."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -20,7 +21,8 @@ from mcp_memory_server.domain.context.page import (
 from mcp_memory_server.domain.context.page_order import entries_in_order
 from mcp_memory_server.domain.context.running_session import RunningSession
 from mcp_memory_server.domain.context.turn_memories import DEFAULT_TURN_TOKENS, TurnMemories
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Owner, Scope
+from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.answers import check_budget
 from mcp_memory_server.domain.recall.cursors import Position, position_from
 from mcp_memory_server.domain.recall.memories import Kind, UserSnapshot
@@ -28,6 +30,7 @@ from mcp_memory_server.domain.recall.overview import Overview, is_current, overv
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter
+from mcp_memory_server.services.context.read_owners import ReadOwner, ReadOwners, read_owners
 from mcp_memory_server.services.context.turn_context import TurnContext
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
@@ -92,16 +95,14 @@ class Context:
         check_budget(max_tokens)
         start = position_from(cursor, "load_context")
         if scope.session_id is None:
-            snapshot = await self._snapshots.of(scope)
-            return await self._page(snapshot, await self._handoffs.of(scope, snapshot), max_tokens, start)
-        snapshot, session = await asyncio.gather(self._snapshots.of(scope), self._session(scope))
-        handoff = await self._handoffs.of(scope, snapshot)
+            read = await read_owners(self._snapshots, scope)
+            return await self._page(read, await self._handoff(scope, read), max_tokens, start)
+        read, session = await asyncio.gather(read_owners(self._snapshots, scope), self._session(scope.personal))
+        handoff = await self._handoff(scope, read)
         now = self._now()
-        relevant = await self._relevant(scope, snapshot, session, now)
-        overview = await self._overview(snapshot, now)
-        return self._written(
-            _Asked(max_tokens, start, now, scope.session_id), snapshot, overview, handoff, relevant, session
-        )
+        relevant = await self._relevant(read, session, now)
+        await self._sorted(read, now)
+        return self._written(_Asked(max_tokens, start, now, scope.session_id), read, handoff, relevant, session)
 
     async def for_turn(
         self,
@@ -133,42 +134,50 @@ class Context:
             with_handoff=with_handoff,
         )
 
-    async def _page(self, snapshot: UserSnapshot, handoff: HandOff, max_tokens: int, start: Position) -> ContextPage:
+    async def _handoff(self, scope: Scope, read: ReadOwners) -> HandOff:
+        return HandOff() if read.user is None else await self._handoffs.of(scope, read.user.snapshot)
+
+    async def _page(self, read: ReadOwners, handoff: HandOff, max_tokens: int, start: Position) -> ContextPage:
         now = self._now()
-        overview = await self._overview(snapshot, now)
-        # The page changes with the snapshot, with facts that end and, because confidence fades, every hour.
-        wanted = (max_tokens, start, overview.count_at(now), now.replace(minute=0, second=0, microsecond=0))
-        pages = self._pages.setdefault(snapshot, {})
+        await self._sorted(read, now)
+        # The page changes with the snapshots, with facts that end and, because confidence fades, every hour.
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        wanted = (max_tokens, start, _total(read, now), hour, read.versions_beside)
+        pages = self._pages.setdefault(read.of_user, {})
         if wanted not in pages:
-            pages[wanted] = self._written(_Asked(max_tokens, start, now), snapshot, overview, handoff)
+            pages[wanted] = self._written(_Asked(max_tokens, start, now), read, handoff)
         return pages[wanted]
 
-    async def _overview(self, snapshot: UserSnapshot, now: datetime) -> Overview:
-        if len(snapshot.by_key) < SORTED_IN_A_THREAD or is_current(snapshot, now):
-            return overview_of_day(snapshot, now)
-        return await asyncio.to_thread(overview_of_day, snapshot, now)
+    async def _sorted(self, read: ReadOwners, now: datetime) -> None:
+        """Make sure that the overviews of all owners are of today."""
+        for snapshot in (read.of_user, *(one.snapshot for one in read.others)):
+            if len(snapshot.by_key) >= SORTED_IN_A_THREAD and not is_current(snapshot, now):
+                await asyncio.to_thread(overview_of_day, snapshot, now)
 
     def _written(
         self,
         asked: _Asked,
-        snapshot: UserSnapshot,
-        overview: Overview,
+        read: ReadOwners,
         handoff: HandOff,
-        relevant: Sequence[str] = (),
+        relevant: Mapping[Owner, Sequence[str]] | None = None,
         session: RunningSession | None = None,
     ) -> ContextPage:
-        now, start = asked.now, asked.start
+        now, start, snapshot = asked.now, asked.start, read.of_user
+        overview, beside = overview_of_day(snapshot, now), read.beside(now, relevant)
         last_conversation_at = handoff.last_conversation_at(asked.session_id, now)
         ordered = entries_in_order(
             snapshot,
             overview,
             now,
-            relevant=relevant,
+            relevant=() if read.user is None else (relevant or {}).get(read.user.scope.owner, ()),
+            beside=beside,
             with_recent_changes=last_conversation_at is None or _saved_after(overview, last_conversation_at),
         )
         entries = list(islice(ordered, most_entries(start, asked.max_tokens)))
-        total = overview.count_at(now)
-        content = PageContent(entries, total, overview.topics, snapshot.missing, start)
+        topics: Counter[str] = Counter()
+        for each in (overview, *(one.overview for one in beside)):
+            topics.update(each.topics)
+        content = PageContent(entries, _total(read, now), topics, read.missing, start)
 
         def write(section: str) -> ContextPage:
             return write_page(replace(content, handoff_section=section), now, self._count, asked.max_tokens, session)
@@ -185,18 +194,21 @@ class Context:
             return RunningSession(missing=("the turns of this conversation could not be read",))
         return RunningSession(loaded.turns, loaded.turn_count, loaded.summary, loaded.missing)
 
-    async def _relevant(
-        self, scope: Scope, snapshot: UserSnapshot, session: RunningSession, now: datetime
-    ) -> list[str]:
-        """Return the sort keys of the memories about the current subject of the conversation, closest first."""
+    async def _relevant(self, read: ReadOwners, session: RunningSession, now: datetime) -> dict[Owner, list[str]]:
+        """Return the sort keys of the memories of each owner about the subject of the conversation, closest first."""
         said = [turn.content[:LONGEST_CONSIDERED] for turn in session.turns if turn.role is Role.USER]
-        if not said or not snapshot.by_key:
-            return []
+        if not said or not read.known:
+            return {}
         topic = "\n".join(said[-TURNS_CONSIDERED:])
-        user_index = await self._indexes.of_snapshot(scope, snapshot)
         vectors = await self._embeddings.of_question(topic)
+        return {one.scope.owner: await self._relevant_of(one, (topic, vectors), now) for one in read.owners}
+
+    async def _relevant_of(self, one: ReadOwner, topic: tuple[str, Vectors], now: datetime) -> list[str]:
+        if not one.snapshot.by_key:
+            return []
+        user_index = await self._indexes.of_snapshot(one.scope, one.snapshot)
         matches, then = user_index.search(
-            [(topic, vectors)],
+            [topic],
             asked_at=now,
             limit=MOST_RELEVANT,
             times_returned={},
@@ -205,6 +217,10 @@ class Context:
         # The hand-off shows the summaries, in fewer words.
         found = (match.id for match in matches if match.id in then.by_key)
         return [sk for sk in found if then.by_key[sk].kind is not Kind.SUMMARY]
+
+
+def _total(read: ReadOwners, now: datetime) -> int:
+    return sum(overview_of_day(one.snapshot, now).count_at(now) for one in read.owners)
 
 
 def _saved_after(overview: Overview, moment: datetime) -> bool:

@@ -137,7 +137,7 @@ class Conversations:
         """Return the request to append a turn, without credentials, and how many there were."""
         new, redacted = _redacted(new)
         operation = uuid4().hex if operation_id is None else operation_id
-        write = TurnWrite(scope, self._proposed(new), operation)
+        write = TurnWrite(scope.personal, self._proposed(new), operation)
         return AppendRequest(write, tier, may_be_repeated=operation_id is not None), redacted
 
     async def transcribe(
@@ -191,6 +191,7 @@ class Conversations:
         query to the table, however long the session is. Exactly so many turns always take one query to the table; with
         ``most_bytes``, the newest of them that fit are returned, at least one.
         """
+        scope = scope.personal
         session_partition(scope)
         if turns is None:
             return await self._reader.load(scope, view=view, tier=tier)
@@ -211,7 +212,7 @@ class Conversations:
         A cursor is a position in the session, which new turns do not change.
         """
         check_limit(turns, "turns")
-        return await self._reader.before(scope, cursor, turns, view, most_bytes=most_bytes)
+        return await self._reader.before(scope.personal, cursor, turns, view, most_bytes=most_bytes)
 
     async def end(
         self,
@@ -227,6 +228,7 @@ class Conversations:
         the turns.
         """
         check_operation_id(operation_id)
+        scope = scope.personal
         written = AgentSummary(summary, tuple(open_questions)) if summary is not None or open_questions else None
         loaded = await self._reader.load(scope)
         ended_at = max([self._stores.now(), *(turn.at for turn in loaded.turns)])

@@ -1,7 +1,9 @@
 """Queries over a snapshot of a user: one fact, facts under a topic, history, and facts as of a time."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
 
 from mcp_memory_server.domain.facts.as_of import facts_true_at
 from mcp_memory_server.domain.facts.fact import Fact, Standing
@@ -16,6 +18,8 @@ from mcp_memory_server.domain.recall.memories import (
 from mcp_memory_server.domain.recall.memory_ids import resolved_id
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.services.facts.history import all_versions
+
+R = TypeVar("R")
 
 STANDING_ORDER = (Standing.CURRENT, Standing.CANDIDATE, Standing.PAST)
 
@@ -39,7 +43,7 @@ def facts_under(snapshot: UserSnapshot, now: datetime, prefix: str | None = None
     below = None if prefix is None else checked_prefix(prefix)
     rows = unexpired([*snapshot.memories, *snapshot.past], now) if past else current(snapshot.memories, now)
     facts = [row.fact for row in rows if row.fact is not None]
-    return sorted((fact for fact in facts if below is None or is_under(fact.topic, below)), key=_topic_order)
+    return sorted((fact for fact in facts if below is None or is_under(fact.topic, below)), key=topic_order)
 
 
 def history_of_topic(snapshot: UserSnapshot, topic: str, now: datetime) -> list[Fact]:
@@ -67,16 +71,34 @@ def facts_as_of(snapshot: UserSnapshot, moment: datetime, now: datetime) -> list
     return [row.fact for row in without_duplicates(rows) if row.fact]
 
 
+def first_found(snapshots: Sequence[UserSnapshot], query: Callable[[UserSnapshot], R]) -> R:
+    """Return the answer of the first snapshot that has one.
+
+    Raises:
+        NotFoundError: None has.
+    """
+    for snapshot in snapshots[:-1]:
+        with suppress(NotFoundError):
+            return query(snapshot)
+    return query(snapshots[-1])
+
+
 def no_such_fact(fact_id: str) -> NotFoundError:
     """Return the error for an unknown id."""
     return NotFoundError(f"no current fact has the id {fact_id[:80]!r}; `recall` shows the ids of what is known")
 
 
+def learning_order(fact: Fact) -> tuple[datetime, bool, str]:
+    """Return the sort key of a fact in a history."""
+    return fact.valid_from, fact.standing is Standing.CURRENT, fact.id
+
+
+def topic_order(fact: Fact) -> tuple[bool, str, int, datetime]:
+    """Return the sort key of a fact in a list by topics."""
+    return fact.topic is None, (fact.topic or "").casefold(), STANDING_ORDER.index(fact.standing), fact.valid_from
+
+
 def _in_order(snapshot: UserSnapshot, sort_keys: Iterable[str], now: datetime) -> list[Fact]:
     rows = unexpired((snapshot.by_key[sk] for sk in sort_keys), now)
     facts = [row.fact for row in rows if row.fact is not None and row.fact.standing is not Standing.CANDIDATE]
-    return sorted(facts, key=lambda fact: (fact.valid_from, fact.standing is Standing.CURRENT, fact.id))
-
-
-def _topic_order(fact: Fact) -> tuple[bool, str, int, datetime]:
-    return fact.topic is None, (fact.topic or "").casefold(), STANDING_ORDER.index(fact.standing), fact.valid_from
+    return sorted(facts, key=learning_order)

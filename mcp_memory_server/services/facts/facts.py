@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
+from heapq import merge
 from itertools import count
 from weakref import WeakValueDictionary
 
@@ -41,9 +42,12 @@ from mcp_memory_server.services.facts.fact_queries import (
     fact_with_id,
     facts_as_of,
     facts_under,
+    first_found,
     history_of_fact,
     history_of_topic,
+    learning_order,
     no_such_fact,
+    topic_order,
 )
 from mcp_memory_server.services.facts.fact_writes import (
     MOST_WITH_NEW_FACT,
@@ -53,6 +57,7 @@ from mcp_memory_server.services.facts.fact_writes import (
     writes_beside,
     writes_of,
 )
+from mcp_memory_server.services.facts.placement import scope_of_statement, scopes_of_memory
 from mcp_memory_server.services.facts.related_facts import TOPIC, RelatedFacts
 from mcp_memory_server.services.facts.replaced_facts import checked_names, resolve_names
 from mcp_memory_server.services.kernel.embeddings import Embeddings
@@ -104,9 +109,12 @@ class Facts:
         ``"topic"`` to set the one value of the statement's topic. Without it, the statement supersedes only facts of
         which it gives another value (`domain.supersession`). A retry with the same operation id is learned once.
 
+        A scope with several owners decides which of them it belongs to (`services.facts.placement`).
+
         Raises:
             ForgottenError: The user asked to forget it, and has not confirmed it since.
             NotFoundError: There is no current fact with an id that it replaces.
+            NotPermittedError: A fact that it replaces may only be read.
             InvalidRequestError: It holds a credential.
         """
         refuse_credentials("fact", statement.text, name=statement.topic)
@@ -116,6 +124,7 @@ class Facts:
             tombstone = await self._table.get(erased_user_key(scope.user_id))
             if statement.said_at <= erased_before(tombstone):
                 raise ForgottenError("this was said before everything of the user was deleted, so it was not learned")
+        scope = await scope_of_statement(self._snapshots, scope, statement, [one for one in named if one != TOPIC])
         is_plain = statement.topic is None and not named and statement.source is not Source.INFERRED
         if is_plain and statement.said_at is None and operation_id is None:
             with suppress(ConflictError):  # the same statement is stored or forgotten: compare them
@@ -133,9 +142,11 @@ class Facts:
             NotFoundError: There is no fact with this id.
             InvalidRequestError: It would end before it began.
         """
-        async with self._one_at_a_time(scope):
-            attempts = count()
-            return await retry_on_conflict(lambda: self._end(scope, fact_id, until, next(attempts)))
+        held = await scopes_of_memory(self._snapshots, scope, fact_id)
+        if not held:
+            raise no_such_fact(fact_id)
+        ended_facts = [await self._end_at(each, fact_id, until) for each in held]
+        return ended_facts[0]
 
     async def get(self, scope: Scope, fact_id: str) -> Fact:
         """Return the fact with this id: current, a candidate, or else history.
@@ -143,18 +154,23 @@ class Facts:
         Raises:
             NotFoundError: There is none.
         """
-        return fact_with_id(await self._snapshots.of(scope), fact_id, self._now())
+        now = self._now()
+        return first_found(await self._read(scope), lambda snapshot: fact_with_id(snapshot, fact_id, now))
 
     async def all(self, scope: Scope, prefix: str | None = None, *, past: bool = False) -> list[Fact]:
         """Return current facts and candidates in the order of their topics, optionally only those under a prefix.
 
         With ``past``, facts that were true once as well.
         """
-        return facts_under(await self._snapshots.of(scope), self._now(), prefix, past=past)
+        now = self._now()
+        found = [facts_under(snapshot, now, prefix, past=past) for snapshot in await self._read(scope)]
+        return list(merge(*found, key=topic_order))
 
     async def history(self, scope: Scope, topic: str) -> list[Fact]:
         """Return the past and current facts of this topic, in the order in which they were learned."""
-        return history_of_topic(await self._snapshots.of(scope), topic, self._now())
+        now = self._now()
+        found = [history_of_topic(snapshot, topic, now) for snapshot in await self._read(scope)]
+        return list(merge(*found, key=learning_order))
 
     async def history_of(self, scope: Scope, fact_id: str) -> list[Fact]:
         """Return a fact with the facts it superseded and those that superseded it, in the order of learning.
@@ -162,21 +178,31 @@ class Facts:
         Raises:
             NotFoundError: There is no fact with this id.
         """
-        return history_of_fact(await self._snapshots.of(scope), fact_id, self._now())
+        now = self._now()
+        return first_found(await self._read(scope), lambda snapshot: history_of_fact(snapshot, fact_id, now))
 
     async def as_of(self, scope: Scope, moment: datetime) -> list[Fact]:
         """Return the facts that were true at this moment, without those that were forgotten since.
 
         If the start of a fact is unknown, its first known value counts although it was learned later (`learned_later`).
         """
-        return facts_as_of(await self._snapshots.of(scope), moment, self._now())
+        now = self._now()
+        return [fact for snapshot in await self._read(scope) for fact in facts_as_of(snapshot, moment, now)]
+
+    async def _read(self, scope: Scope) -> list[UserSnapshot]:
+        return await asyncio.gather(*(self._snapshots.of(each) for each in scope.parts))
+
+    async def _end_at(self, scope: Scope, fact_id: str, until: date | None) -> Fact:
+        async with self._one_at_a_time(scope):
+            attempts = count()
+            return await retry_on_conflict(lambda: self._end(scope, fact_id, until, next(attempts)))
 
     def _one_at_a_time(self, scope: Scope) -> asyncio.Lock:
         """Return the lock under which this process changes a user's facts.
 
         It avoids conflicts and repeated reads; between processes the table decides.
         """
-        return self._learning.setdefault((asyncio.get_running_loop(), scope.user_id), asyncio.Lock())
+        return self._learning.setdefault((asyncio.get_running_loop(), scope.owner), asyncio.Lock())
 
     async def _learn_as_new(self, scope: Scope, statement: Statement, operation: str) -> Learned:
         """Learn a new statement without reading first, as most are new: the write is refused if it is stored or
@@ -281,7 +307,7 @@ class Facts:
         return changes[0].after or fact
 
     async def _items(self, scope: Scope, sort_keys: Collection[str]) -> Mapping[str, Item]:
-        partition = keys.user_partition(scope.user_id)
+        partition = keys.partition_of(scope)
         if not sort_keys:
             return {}
         return {

@@ -40,5 +40,5 @@ class Notes:
     async def all(self, scope: Scope, kind: NoteKind | None = None) -> list[Note]:
         """Return the unexpired notes, newest first, optionally of one kind."""
         prefix = keys.NOTES if kind is None else f"{keys.NOTES}{kind}#"
-        page = await self._table.query(keys.user_partition(scope.user_id), prefix=prefix, limit=None)
+        page = await self._table.query(keys.partition_of(scope), prefix=prefix, limit=None)
         return sorted((note_from(item) for item in page.items), key=lambda note: note.noted_at, reverse=True)

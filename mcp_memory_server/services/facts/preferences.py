@@ -19,7 +19,10 @@ from mcp_memory_server.services.kernel.retries import operation_of, retry_on_con
 
 
 class Preferences:
-    """The preferences of all users, one value per key. A default never replaces a choice of the user."""
+    """The preferences of all users, one value per key. A default never replaces a choice of the user.
+
+    They are how the user wants agents to work, and apply to all agents, projects and teams.
+    """
 
     def __init__(self, table: ItemTable, embeddings: Embeddings, now: Callable[[], datetime]) -> None:
         self._table = table
@@ -62,7 +65,7 @@ class Preferences:
             body |= await self._embeddings.beside(from_preference(wanted).searched_text)
             put = Put(key, body, expected_version=item.version if item is not None and item.key == key else 0)
             removals = [Delete(one.key, one.version) for one in items if one.key != key][: MAX_WRITES_AT_ONCE - 2]
-            version_bump = bump_version(scope, key, *(removal.key for removal in removals))
+            version_bump = bump_version(scope.personal, key, *(removal.key for removal in removals))
             await self._table.write([put, version_bump, *removals], operation_id=operation)
         return change
 

@@ -90,7 +90,7 @@ class RelatedFacts:
         return list((await self._table.get_many(wanted)).values()), page.cursor is not None
 
     async def _has_legacy(self, scope: Scope) -> bool:
-        partition = keys.user_partition(scope.user_id)
+        partition = keys.partition_of(scope)
         queries = (
             self._table.query(partition, between=key_range, limit=1, attributes=())
             for key_range in keys.LEGACY_KEY_RANGES
@@ -102,7 +102,7 @@ class RelatedFacts:
         if statement.source is not Source.INFERRED and statement.said_at is None:
             return ()
         prefix = keys.past_facts_prefix(keys.fact_place(statement.fingerprint))
-        page = await self._table.query(keys.user_partition(scope.user_id), prefix=prefix, limit=None)
+        page = await self._table.query(keys.partition_of(scope), prefix=prefix, limit=None)
         return page.items
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 
 from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.items import PUSHED_KEPT, Body, Item, Key
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Owner, Scope
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS
 from mcp_memory_server.domain.recall.memories import (
     ChangeSet,
@@ -79,7 +79,7 @@ class ActivityLog:
 
 
 class UserMemoryCache:
-    """Snapshots of the users seen last. Shared by the services that read, from any event loop.
+    """Snapshots of the users and other owners seen last. Shared by the services that read, from any event loop.
 
     1. A snapshot is returned only if its version is the one that was read after the call began.
     2. The version is read before the memories: a snapshot may be newer than its version, never older.
@@ -96,12 +96,12 @@ class UserMemoryCache:
         self._table = table
         self._near = near or table
         self._models = models
-        self._own_writes: Counter[str] = Counter()
-        self._users = LruCache[str, tuple[UserSnapshot, ActivityLog]](
+        self._own_writes: Counter[Owner] = Counter()
+        self._users = LruCache[Owner, tuple[UserSnapshot, ActivityLog]](
             USERS_KEPT,
             weight=lambda cached: len(cached[0].by_key),
             most_weight=MEMORIES_KEPT,
-            on_evict=lambda user_id, _: self._own_writes.pop(user_id, None),
+            on_evict=lambda owner, _: self._own_writes.pop(owner, None),
         )
         self._serials = itertools.count(1)
         self._lock = Lock()
@@ -117,7 +117,7 @@ class UserMemoryCache:
 
     def holds(self, scope: Scope) -> bool:
         """Return whether a snapshot of the user is cached, so that not everything has to be read."""
-        return scope.user_id in self._users
+        return scope.owner in self._users
 
     def read(self, items: Collection[Item]) -> UserSnapshot:
         """Return a snapshot of these items alone."""
@@ -136,21 +136,21 @@ class UserMemoryCache:
 
         The change log names only the last few writes. A snapshot that is older has to be read again as a whole.
         """
-        if scope.user_id not in self._users:
+        if scope.owner not in self._users:
             return
         with self._lock:
-            self._own_writes[scope.user_id] += 1
-            is_recent = self._own_writes[scope.user_id] < READ_ALONG_AFTER
+            self._own_writes[scope.owner] += 1
+            is_recent = self._own_writes[scope.owner] < READ_ALONG_AFTER
         if not is_recent:
             with suppress(MemoryServerError):  # the write itself is done
                 await self.exactly(scope)
 
     async def _refreshed(self, scope: Scope, table: ItemTable) -> tuple[tuple[UserSnapshot, ActivityLog], Item | None]:
         serial = next(self._serials)
-        self._own_writes.pop(scope.user_id, None)
+        self._own_writes.pop(scope.owner, None)
         profile = await table.get(keys.profile_key(scope))
         version = version_from(profile)
-        cached = self._users.get(scope.user_id)
+        cached = self._users.get(scope.owner)
         if cached is not None and cached[0].version == version:
             return cached, profile
         before = None if cached is None else cached[0]
@@ -170,7 +170,7 @@ class UserMemoryCache:
         cursor: str | None = None
         while True:
             page = await self._table.query(
-                keys.user_partition(scope.user_id), between=keys.USER_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
+                keys.partition_of(scope), between=keys.USER_KEY_RANGE, limit=READ_AT_ONCE, cursor=cursor
             )
             is_long = len(page.items) >= READ_IN_A_THREAD
             pages.append(await asyncio.to_thread(self._read, page.items) if is_long else self._read(page.items))
@@ -179,7 +179,7 @@ class UserMemoryCache:
 
     async def _changed(self, scope: Scope, snapshot: UserSnapshot, changes: Sequence[MemoriesChanged]) -> UserSnapshot:
         """Return the snapshot after reading again only what has changed."""
-        partition = keys.user_partition(scope.user_id)
+        partition = keys.partition_of(scope)
         changed = {sk for change in changes for sk in change.sort_keys}
         wanted = {sk for sk in changed if keys.is_in_user_key_range(sk)}
         if not wanted:
@@ -225,7 +225,7 @@ class UserMemoryCache:
                 return cached  # a later call was answered earlier
             return snapshot, activity
 
-        return snapshot, self._users.update(scope.user_id, newest)[1]
+        return snapshot, self._users.update(scope.owner, newest)[1]
 
 
 def memory_from(item: Item, models: Models = NO_MODELS) -> StoredMemory | None:

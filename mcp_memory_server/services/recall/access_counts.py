@@ -44,6 +44,8 @@ class _Counts:
 class AccessCounts:
     """Counts in memory, and writes once per user and minute at most. No answer waits for it.
 
+    They count what was returned to a user, whatever it belongs to: reading from a team changes nothing there.
+
     The counts of the last minute are lost when the process is killed: they only influence the ranking.
     """
 
@@ -96,7 +98,7 @@ class AccessCounts:
         await self.write()
 
     async def _raise(self, scope: Scope, counts: Counter[str]) -> None:
-        if await self._table.get(profile_key(scope)) is None:
+        if await self._table.get(profile_key(scope.personal)) is None:
             return  # the user was erased since, and nothing may be stored
         add = {_PREFIX + one: times for one, times in counts.most_common(COUNTED_AT_ONCE)}
         item = await self._table.update(Update(access_key(scope), add=add, expires_at=self._now() + LIFE))

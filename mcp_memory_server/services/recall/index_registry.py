@@ -10,7 +10,7 @@ from datetime import datetime
 
 from mcp_memory_server.concurrency.event_loop_thread import EventLoopThread
 from mcp_memory_server.concurrency.lru_cache import LruCache
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind, Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot
 from mcp_memory_server.errors import UnavailableError
@@ -73,18 +73,23 @@ class IndexRegistry:
         self._own = own
         self._now = now
         self._lists_late = lists_late
-        self._users = LruCache[str, _User](
+        self._users = LruCache[Owner, _User](
             USERS_KEPT,
             weight=lambda user: len(user.user_index.index),
             most_weight=DOCUMENTS_KEPT,
-            on_evict=lambda user_id, _: own.unwatch(user_id),
+            on_evict=lambda owner, _: own.unwatch(owner.name) if owner.kind is OwnerKind.USER else None,
         )
 
     async def of(
         self, scope: Scope, snapshot: UserSnapshot, activities: ActivityLog
     ) -> tuple[UserIndex, tuple[str, ...]]:
-        """Return the index with everything that was acknowledged before this call, and what is missing from it."""
-        user = self._user(scope.user_id)
+        """Return the index with everything that was acknowledged before this call, and what is missing from it.
+
+        Conversations belong to users: of other owners only the memories are indexed.
+        """
+        if scope.owner.kind is not OwnerKind.USER:
+            return await self.of_snapshot(scope, snapshot), ()
+        user = self._user(scope.owner)
         user_index = user.user_index
         if not await self._is_outdated(scope, user, snapshot, activities):
             return user_index, self._missing(user)
@@ -99,7 +104,7 @@ class IndexRegistry:
 
     async def of_snapshot(self, scope: Scope, snapshot: UserSnapshot) -> UserIndex:
         """Return the index with at least the memories of this snapshot. No conversation is read."""
-        user = self._user(scope.user_id)
+        user = self._user(scope.owner)
         if user.user_index.snapshot.serial < snapshot.serial:
             updating = self._background.submit(lambda: self._update(scope, user, snapshot, None))
             with suppress(TimeoutError):  # the caller uses what is indexed already
@@ -108,12 +113,12 @@ class IndexRegistry:
 
     def is_complete(self, scope: Scope) -> bool:
         """Check whether every conversation of the user was read and fits into the index."""
-        user = self._users.get(scope.user_id)
+        user = self._users.get(scope.owner)
         return user is not None and user.user_index.sessions.are_read and not user.has_too_many
 
     def not_indexed(self, scope: Scope, places: Sequence[TurnPlace]) -> list[TurnPlace]:
         """Return those of the turns that are not indexed."""
-        user = self._users.get(scope.user_id)
+        user = self._users.get(scope.owner)
         held = {} if user is None else user.user_index.turns
         return [place for place in places if turn_document(place) not in held]
 
@@ -125,12 +130,13 @@ class IndexRegistry:
         if new:
             await asyncio.wrap_future(self._background.submit(lambda: self._index(scope, user_index, new)))
 
-    def _user(self, user_id: str) -> _User:
+    def _user(self, owner: Owner) -> _User:
         def new() -> _User:
-            self._own.watch(user_id)
+            if owner.kind is OwnerKind.USER:
+                self._own.watch(owner.name)
             return _User(self._new_index(), self._own.writer)
 
-        return self._users.get_or_add(user_id, new)
+        return self._users.get_or_add(owner, new)
 
     async def _is_outdated(self, scope: Scope, user: _User, snapshot: UserSnapshot, activities: ActivityLog) -> bool:
         user_index = user.user_index
@@ -157,6 +163,7 @@ class IndexRegistry:
         async with user.update_lock:
             await self._index_changes(scope, user.user_index, snapshot)
             if activities is None:
+                self._users.weigh_again(scope.owner, user)
                 return
             # Taken before anything is read, so that a write in the meantime is read the next time.
             change_token = await self._turns.change_token()
@@ -172,7 +179,7 @@ class IndexRegistry:
                 await self._read_sessions(scope, user)
                 user.change_token = change_token
             finally:
-                self._users.weigh_again(scope.user_id, user)
+                self._users.weigh_again(scope.owner, user)
 
     async def _index_changes(self, scope: Scope, user_index: UserIndex, snapshot: UserSnapshot) -> None:
         if user_index.snapshot.serial >= snapshot.serial:

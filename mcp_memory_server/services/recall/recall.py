@@ -1,19 +1,17 @@
 """Recall: return the memories that answer a question, within a budget of tokens."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
 
 from mcp_memory_server.domain.facts.topics import checked_prefix, is_under, same_topic
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import checked_text
-from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.language.aspects import aspects_of
 from mcp_memory_server.domain.language.word_forms import asked_words
 from mcp_memory_server.domain.recall.answers import (
-    MOST_REPETITIONS,
     Recalled,
     Recollection,
     check_budget,
@@ -29,23 +27,32 @@ from mcp_memory_server.domain.recall.memories import (
     is_past,
     is_unexpired,
     under_topic,
-    unexpired,
 )
-from mcp_memory_server.domain.recall.overview import best_first
-from mcp_memory_server.domain.recall.past_values import with_past_values_last
+from mcp_memory_server.domain.recall.merging import merge_rankings
 from mcp_memory_server.domain.recall.question_forms import without_owner
 from mcp_memory_server.domain.recall.reply_builder import ReplyBuilder
-from mcp_memory_server.domain.recall.turn_memories import is_withheld, turn_memory_id
+from mcp_memory_server.domain.recall.turn_memories import is_withheld
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.schema.keys import fact_key
-from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace
+from mcp_memory_server.services.conversations.past_turns import PastTurns
+from mcp_memory_server.services.facts.placement import scopes_of_memory
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 from mcp_memory_server.services.recall.access_counts import AccessCounts
 from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.nearby_turns import NearbyTurns
-from mcp_memory_server.services.recall.user_index import UserIndex, place_of
+from mcp_memory_server.services.recall.owner_search import (
+    Found,
+    Sought,
+    best_of_all,
+    only_sought,
+    owner_labels,
+    said_once,
+    search_owner,
+    statistics_beside,
+    with_texts,
+)
 
 MAX_QUESTION_BYTES = 8 * 1024
 DEFAULT_MAX_TOKENS = 800
@@ -85,7 +92,7 @@ class _Asked:
 
 
 class Recall:
-    """Searches the memories of one user. Forgotten and expired memories are never returned."""
+    """Searches the memories that a scope may read, in one ranking. Forgotten and expired ones are never returned."""
 
     def __init__(
         self,
@@ -130,21 +137,56 @@ class Recall:
         question = checked_text("query", question, MAX_QUESTION_BYTES)
         below = None if topic is None else checked_prefix(topic)
         asked = _Asked(scope, question, self._now(), max_tokens, below, as_of, position_from(cursor), explain)
-        snapshot, activities = await self._snapshots.with_activity(scope)
-        if below is not None and not under_topic(snapshot.rows, below):
-            raise _unknown_topic(snapshot, below)
+        labels = owner_labels(scope)
+        scopes = scope.parts
+        read = await asyncio.gather(*(self._snapshots.with_activity(each) for each in scopes))
+        snapshots = [snapshot for snapshot, _ in read]
+        if below is not None and not any(under_topic(snapshot.rows, below) for snapshot in snapshots):
+            raise _unknown_topic(snapshots, below)
         if not asked_words(question) and as_of is None:
-            return self._best_of_everything(asked, snapshot)
+            return self._best_of_everything(asked, snapshots, list(labels.values()))
         texts = [question, *aspects_of(question)]
         asked_texts = [without_owner(text) for text in texts]
-        vectors = await self._embeddings.of_questions(asked_texts, with_fine=bool(snapshot.by_key))
+        with_fine = any(snapshot.by_key for snapshot in snapshots)
+        vectors = await self._embeddings.of_questions(asked_texts, with_fine=with_fine)
         # No conversation has a topic.
         near = vectors[0].coarse if below is None else None
-        user_index, missing = await self._nearby.user_index(scope, snapshot, activities, near)
-        return await self._answered(asked, list(zip(texts, vectors, strict=True)), user_index, missing)
+        indexes = await asyncio.gather(
+            *(self._nearby.user_index(each, *one, near) for each, one in zip(scopes, read, strict=True))
+        )
+        sought = Sought(
+            list(zip(texts, vectors, strict=True)),
+            asked.now,
+            asked.limit,
+            below,
+            as_of,
+            self._access.of(scope),
+            explain,
+        )
+        beside = statistics_beside([index for index, _ in indexes], sought.questions, asked.now, only_sought(sought))
+        searched = [
+            search_owner(each, label, index, sought, others)
+            for each, label, (index, _), others in zip(scopes, labels.values(), indexes, beside, strict=True)
+        ]
+        missing = [sentence for source, _ in searched for sentence in source.snapshot.missing]
+        missing += [sentence for _, sentences in indexes for sentence in sentences]
+        if vectors[0].coarse is None and self._embeddings.model is not None:
+            missing.append(NO_MEANING)
+        found = merge_rankings([each for _, each in searched], lambda one: one.match, few_weak=below is None)
+        once = found if len(searched) == 1 else said_once(found)
+        return await self._reply(asked, once, tuple(dict.fromkeys(missing)))
 
     async def similar(self, scope: Scope, memory_id: str) -> list[StoredMemory]:
-        """Return current facts that say nearly the same as this memory, or may contradict it; the closest first."""
+        """Return current facts that say nearly the same as this memory, or may contradict it; the closest first.
+
+        They are of the owner who has the memory.
+        """
+        if scope.reads:
+            return [
+                one
+                for each in await scopes_of_memory(self._snapshots, scope, memory_id)
+                for one in await self.similar(each, memory_id)
+            ]
         snapshot = await self._snapshots.of(scope)
         own = fact_key(scope, memory_id).sk
         if own not in snapshot.by_key:  # an earlier release may have put it elsewhere
@@ -163,64 +205,35 @@ class Recall:
             and not is_past(memory, now)
         ][:MOST_SIMILAR]
 
-    async def _answered(
-        self,
-        asked: _Asked,
-        questions: Sequence[tuple[str, Vectors]],
-        user_index: UserIndex,
-        missing: tuple[str, ...],
+    def _best_of_everything(
+        self, asked: _Asked, snapshots: Sequence[UserSnapshot], labels: Sequence[str | None]
     ) -> Recalled:
-        if questions[0][1].coarse is None and self._embeddings.model is not None:
-            missing = (*missing, NO_MEANING)
-        # The index may hold a later snapshot than the one of this call: the later one is used.
-        matches, snapshot = user_index.search(
-            questions,
-            asked_at=asked.now,
-            limit=asked.limit,
-            times_returned=self._access.of(asked.scope),
-            only=_only(asked),
-            explain=asked.explain,
-            few_weak=asked.topic is None,  # a question with a topic wants everything under it
-        )
-        rows = snapshot.by_key
-        missing = (*snapshot.missing, *missing)
-        found = with_past_values_last(_each_once(matches, rows, asked.now), rows, asked.now)
-        return await self._reply(asked, found, rows, snapshot, user_index, missing)
-
-    def _best_of_everything(self, asked: _Asked, snapshot: UserSnapshot) -> Recalled:
         """Answer a question without a content word, such as "what do you know about me?"."""
-        chosen = [
-            memory for memory in unexpired(best_first(snapshot, asked.now), asked.now) if _is_below(memory, asked.topic)
-        ]
-        rest = chosen[asked.place.start([memory.id for memory in chosen]) :]
-        reply = ReplyBuilder(_answer(snapshot.missing), len(rest), (), self._count, asked.max_tokens)
+        best = best_of_all(list(zip(snapshots, labels, strict=True)), asked.now)
+        chosen = [(memory, label) for memory, label in best if _is_below(memory, asked.topic)]
+        rest = chosen[asked.place.start([memory.id for memory, _ in chosen]) :]
+        missing = tuple(dict.fromkeys(sentence for snapshot in snapshots for sentence in snapshot.missing))
+        reply = ReplyBuilder(_answer(missing), len(rest), (), self._count, asked.max_tokens)
         fitting = 0
-        for memory in rest:
-            if not reply.add(recollection_of(memory, asked.now)):
+        for memory, label in rest:
+            if not reply.add(replace(recollection_of(memory, asked.now), owner=label)):
                 break
             fitting += 1
         return reply.build(len(rest) - fitting, asked.place)
 
-    async def _reply(
-        self,
-        asked: _Asked,
-        found: Sequence[Match],
-        rows: Mapping[str, StoredMemory],
-        snapshot: UserSnapshot,
-        user_index: UserIndex,
-        missing: tuple[str, ...],
-    ) -> Recalled:
-        rest = found[_start(asked.place, found, rows) :]
+    async def _reply(self, asked: _Asked, found: Sequence[Found], missing: tuple[str, ...]) -> Recalled:
+        start = 0 if asked.place.last is None else asked.place.start([one.public_id for one in found])
+        rest = found[start:]
         words = asked_words(asked.question)
         answer = replace(_answer(missing), is_nearest_only=_is_nearest_only(found, asked.place))
         reply = ReplyBuilder(answer, len(rest), words, self._count, asked.max_tokens)
         left = len(rest)
         for start in range(0, len(rest), READ_AT_ONCE):
             some = rest[start : start + READ_AT_ONCE]
-            said = await self._with_texts(asked.scope, some, rows, user_index)
-            for match, memories in zip(some, said, strict=True):
-                same = [memory for memory in memories if not is_withheld(memory, snapshot)]
-                if not same or reply.add(_recollection(same, match, asked)):
+            said = await with_texts(self._turns, some)
+            for (match, source), memories in zip(some, said, strict=True):
+                same = [memory for memory in memories if not is_withheld(memory, source.snapshot)]
+                if not same or reply.add(replace(_recollection(same, match, asked), owner=source.label)):
                     left -= 1
                 else:
                     break
@@ -229,26 +242,6 @@ class Recall:
         recalled = reply.build(left, asked.place)
         self._access.note(asked.scope, [one.id for one in recalled.memories])
         return recalled
-
-    async def _with_texts(
-        self, scope: Scope, found: Sequence[Match], rows: Mapping[str, StoredMemory], user_index: UserIndex
-    ) -> list[list[StoredMemory]]:
-        """Return the memories of each match, turns with their texts; none if they are gone.
-
-        Stores delete expired items late, and other processes forget: turns are always read again before they are
-        returned.
-        """
-        names = [(match.id, *match.also[:MOST_REPETITIONS]) for match in found]
-        places = {name: place for name in chain(*names) if (place := place_of(name)) is not None}
-        turns: Mapping[TurnPlace, StoredMemory] = {}
-        if places:
-            turns = await self._turns.at(scope, places.values(), with_vectors=False)
-            user_index.remove([document_id for document_id, place in places.items() if place not in turns])
-
-        def memory(name: str) -> StoredMemory | None:
-            return turns.get(places[name]) if name in places else rows.get(name)
-
-        return [[one for name in each if (one := memory(name)) is not None] for each in names]
 
 
 def _similar_from(one: StoredMemory, other: StoredMemory) -> float:
@@ -259,48 +252,8 @@ def _answer(missing: tuple[str, ...]) -> Recalled:
     return Recalled(Status.PARTIAL if missing else Status.COMPLETE, (), missing=missing)
 
 
-def _is_nearest_only(found: Sequence[Match], place: Position) -> bool:
-    return bool(found) and not place.returned and likelihood(found[0].probability) is not Likelihood.LIKELY
-
-
-def _only(asked: _Asked) -> Callable[[UserIndex], Collection[str]] | None:
-    """Return the selection of documents that may be found; None for all."""
-    if asked.as_of is None and asked.topic is None:
-        return None
-
-    def chosen(user_index: UserIndex) -> Collection[str]:
-        rows = user_index.snapshot.by_key
-        held = rows.keys() if asked.as_of is None else user_index.held(asked.as_of, rows)
-        if asked.topic is None:
-            return held
-        return {sk for sk in held if sk in rows and is_under(rows[sk].topic, asked.topic)}
-
-    return chosen
-
-
-def _each_once(matches: Sequence[Match], rows: Mapping[str, StoredMemory], now: datetime) -> list[Match]:
-    """Return the unexpired matches without duplicates: a fact with a topic represents the same text without one."""
-    unexpired_matches = [match for match in matches if match.id not in rows or is_unexpired(rows[match.id], now)]
-    facts = {
-        match.id: fact for match in unexpired_matches if match.id in rows and (fact := rows[match.id].fact) is not None
-    }
-    loose = [document_id for document_id, fact in facts.items() if fact.topic is None]
-    if not loose or len(loose) == len(facts):
-        return unexpired_matches
-    placed = {(fact.fingerprint, fact.standing) for fact in facts.values() if fact.topic is not None}
-    duplicates = {one for one in loose if (facts[one].fingerprint, facts[one].standing) in placed}
-    return [match for match in unexpired_matches if match.id not in duplicates]
-
-
-def _start(place: Position, found: Sequence[Match], rows: Mapping[str, StoredMemory]) -> int:
-    return 0 if place.last is None else place.start([_public_id(match, rows) for match in found])
-
-
-def _public_id(match: Match, rows: Mapping[str, StoredMemory]) -> str:
-    place = place_of(match.id)
-    if place is not None:
-        return turn_memory_id(place.session_id, place.turn_id)
-    return rows[match.id].id if match.id in rows else ""
+def _is_nearest_only(found: Sequence[Found], place: Position) -> bool:
+    return bool(found) and not place.returned and likelihood(found[0].match.probability) is not Likelihood.LIKELY
 
 
 def _recollection(same: Sequence[StoredMemory], match: Match, asked: _Asked) -> Recollection:
@@ -319,7 +272,8 @@ def _is_below(memory: StoredMemory, topic: str | None) -> bool:
     return topic is None or is_under(memory.topic, topic)
 
 
-def _unknown_topic(snapshot: UserSnapshot, topic: str) -> NotFoundError:
-    topics = sorted({memory.topic.partition("/")[0] + "/" for memory in snapshot.rows if memory.topic})
+def _unknown_topic(snapshots: Sequence[UserSnapshot], topic: str) -> NotFoundError:
+    rows = (memory for snapshot in snapshots for memory in snapshot.rows)
+    topics = sorted({memory.topic.partition("/")[0] + "/" for memory in rows if memory.topic})
     have = f"the known topics are {', '.join(topics[:20])}" if topics else "no topic is known yet"
     return NotFoundError(f"nothing is known under the topic {topic!r}; {have}. Leave topic out to search everything")

@@ -9,14 +9,14 @@ from mcp_memory_server.domain.facts.as_of import facts_true_at
 from mcp_memory_server.domain.kernel.items import Key
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
-from mcp_memory_server.domain.recall.documents import Match, Prior
+from mcp_memory_server.domain.recall.documents import NO_STATISTICS, Match, Prior, Samples, Statistics
 from mcp_memory_server.domain.recall.exchanges import Conversations, Spoken, spoken_as, with_exchanges
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
 from mcp_memory_server.domain.recall.ranking import prior, prior_of_turn, usage_boost
 from mcp_memory_server.domain.recall.searched_documents import document_of
 from mcp_memory_server.domain.recall.turn_memories import turn_memory_id
 from mcp_memory_server.ports.search_index import SearchIndex
-from mcp_memory_server.schema.keys import user_partition
+from mcp_memory_server.schema.keys import partition_of
 from mcp_memory_server.services.conversations.past_turns import FoundTurn, TurnPlace
 from mcp_memory_server.services.recall.followed_sessions import FollowedSessions
 
@@ -121,6 +121,23 @@ class UserIndex:
             same = [one for place in named for one in self.index.same_as(turn_document(place))]
         return [*named, *(place for one in same if (place := place_of(one)) is not None and place not in named)]
 
+    def statistics(self, words: Collection[str]) -> Statistics:
+        """Return what another index has to know that the same question is asked of."""
+        with self.lock:
+            return self.index.statistics(words)
+
+    def score_samples(
+        self,
+        questions: Sequence[tuple[str, Vectors]],
+        asked_at: datetime,
+        only: Callable[["UserIndex"], Collection[str]] | None,
+        beside: Statistics,
+    ) -> Samples:
+        """Return how the documents score in general, which another index has to know too."""
+        with self.lock:
+            chosen = None if only is None else only(self)
+            return self.index.score_samples(questions, asked_at=asked_at, only=chosen, beside=beside)
+
     def search(
         self,
         questions: Sequence[tuple[str, Vectors]],
@@ -131,6 +148,7 @@ class UserIndex:
         only: Callable[["UserIndex"], Collection[str]] | None = None,
         explain: bool = False,
         few_weak: bool = True,
+        beside: Statistics = NO_STATISTICS,
     ) -> tuple[list[Match], UserSnapshot]:
         """Return the matches, best first, with what belongs to them in their conversations, and the snapshot they refer
         to.
@@ -146,6 +164,7 @@ class UserIndex:
                 prior=prior,
                 explain=explain,
                 few_weak=few_weak,
+                beside=beside,
             )
             return with_exchanges(found, self._conversations(chosen)), self.snapshot
 
@@ -214,4 +233,4 @@ def place_of(document_id: str) -> TurnPlace | None:
 def key_of(scope: Scope, document_id: str) -> Key:
     """Return the key of the memory with this document id."""
     place = place_of(document_id)
-    return Key(user_partition(scope.user_id), document_id) if place is None else place.key(scope)
+    return Key(partition_of(scope), document_id) if place is None else place.key(scope)

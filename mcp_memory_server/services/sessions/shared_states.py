@@ -20,7 +20,7 @@ class SharedStates:
         Raises:
             UnavailableError: The store does not answer.
         """
-        return await self._store.read(scope)
+        return await self._store.read(scope.personal)
 
     async def write(self, scope: Scope, value: Any, *, expected_version: int) -> int:
         """Replace the state and return its new version; its watchers are notified.
@@ -29,8 +29,8 @@ class SharedStates:
             ConflictError: Another version is stored. Nothing was written.
             UnavailableError: The store does not answer. The state may have been written.
         """
-        return await self._store.write(scope, value, expected_version=expected_version)
+        return await self._store.write(scope.personal, value, expected_version=expected_version)
 
     def watch(self, scope: Scope) -> AsyncIterator[int]:
         """Yield the version of the state whenever it changes, from now on. Versions may be skipped."""
-        return self._store.watch(scope)
+        return self._store.watch(scope.personal)

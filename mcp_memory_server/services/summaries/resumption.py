@@ -57,7 +57,7 @@ class Resumption:
         if not 1 <= turns <= MOST_TURNS:
             raise InvalidRequestError(f"1 to {MOST_TURNS} turns can be resumed, got {turns}")
         session, snapshot = await asyncio.gather(
-            self._reader.last(scope, turns, View.EVERYTHING), self._snapshots.of(Scope(scope.user_id))
+            self._reader.last(scope.personal, turns, View.EVERYTHING), self._snapshots.of(Scope(scope.user_id))
         )
         spoken = [turn for turn in session.turns if turn.role in SPOKEN and turn.content]
         kept = tuple(_newest(spoken, max_tokens))[::-1]

@@ -109,7 +109,7 @@ class Summaries:
         item = await self._table.get(keys.summary_key(scope, summary.level, summary.id))
         version, over = (0, None) if item is None else (item.version, item.body)
         put = summary_put(scope, summary, expected_version=version, over=over)
-        return [put, bump_version(scope, put.key)]
+        return [put, bump_version(scope.personal, put.key)]
 
     async def take_out(self, scope: Scope, texts: Sequence[str], sentences: Collection[str] = ()) -> int:
         """Remove these sentences, and every sentence about one of these texts, from all summaries.
@@ -123,6 +123,6 @@ class Summaries:
             cleaned = without(unwanted.taken_from(summary), frozenset(sentences))
             if cleaned != summary:
                 put = summary_put(scope, cleaned, expected_version=item.version, over=item.body)
-                await self._table.write([put, bump_version(scope, put.key)])
+                await self._table.write([put, bump_version(scope.personal, put.key)])
                 changed += 1
         return changed

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import uuid4
 
 from mcp_memory_server.domain.kernel.items import MAX_ITEM_BYTES, Item, Key, Put, expiry_seconds, is_expired
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import OwnerKind, Scope
 from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.session_cache import SessionCache
@@ -107,6 +107,8 @@ class Archive:
         total = sum(1 for _ in entries_from(scope, lines, self._now()))
         imported, done, with_turns = Imported(0, 0, 0), 0, set[str]()
         for some in _batches(entries_from(scope, lines, self._now())):
+            if not _is_of_user(scope):  # conversations are a user's too
+                some = [one for one in some if isinstance(one, MemoryEntry)]
             imported += await self._import(some)
             with_turns |= {one.scope.user_id for one in some if isinstance(one, TurnEntry)}
             done += len(some)
@@ -129,7 +131,7 @@ class Archive:
 
     async def _import(self, entries: Sequence[Entry]) -> Imported:
         now = self._now()
-        living = [one for one in entries if not _is_expired(one, now)]
+        living = [one for one in entries if _is_accepted(one) and not _is_expired(one, now)]
         memories = _memories_by_owner(living)
         batches = [
             (owner, puts[start : start + ITEMS_PER_WRITE])
@@ -217,6 +219,19 @@ async def _some_at_once(work: Sequence[Callable[[], Awaitable[Imported]]]) -> li
             return await one()
 
     return list(await asyncio.gather(*map(bounded, work)))
+
+
+def _is_accepted(entry: Entry) -> bool:
+    """Check that the owner can have it: preferences, summaries and chats are a user's alone."""
+    return (
+        not isinstance(entry, MemoryEntry)
+        or _is_of_user(entry.scope)
+        or entry.put.key.pk == keys.partition_of(entry.scope)
+    )
+
+
+def _is_of_user(scope: Scope | None) -> bool:
+    return scope is None or scope.owner.kind is OwnerKind.USER
 
 
 def _memories_by_owner(entries: Sequence[Entry]) -> dict[Scope, list[Put]]:

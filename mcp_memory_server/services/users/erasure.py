@@ -4,15 +4,22 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from mcp_memory_server.domain.kernel.items import Delete, Item, Key
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind, Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory
 from mcp_memory_server.domain.recall.memory_ids import resolved_id
 from mcp_memory_server.domain.recall.turn_memories import TURN_ID_PREFIX
-from mcp_memory_server.errors import ConflictError, NotFoundError, TableDamagedError, UnavailableError
+from mcp_memory_server.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    TableDamagedError,
+    UnavailableError,
+)
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema import keys
 from mcp_memory_server.schema.turn_records import (
@@ -21,6 +28,7 @@ from mcp_memory_server.schema.turn_records import (
     turn_from,
 )
 from mcp_memory_server.schema.user_versions import bump_version
+from mcp_memory_server.services.facts.placement import scopes_of_memory
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.retries import retry_on_conflict
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache, memory_from
@@ -97,24 +105,32 @@ class Erasure:
 
         Raises:
             NotFoundError: There is no memory with this id.
+            NotPermittedError: It belongs to an owner that the scope may only read.
         """
+        reads_user = Owner.user(scope.user_id) in scope.readable
         if memory_id.startswith(TURN_ID_PREFIX):
-            return await self._forget_turn(scope, memory_id, dry_run=dry_run)
-        snapshot = await self._snapshots.of(scope)
-        memory_id = resolved_id(memory_id, snapshot)
-        victims = [snapshot.by_key[sk] for sk in victims_of(snapshot, memory_id)]
-        facts = [memory for memory in victims if memory.fact is not None] if everywhere else []
-        found = await self._restatements.find(scope, facts) if facts else Restated()
+            if not reads_user:
+                raise _not_found(memory_id)
+            return await self._forget_turn(scope.personal, memory_id, dry_run=dry_run)
+        holding = await scopes_of_memory(self._snapshots, scope, memory_id)
+        victims: list[StoredMemory] = []
+        for each in holding:
+            snapshot = await self._snapshots.of(each)
+            memory_id = resolved_id(memory_id, snapshot)
+            victims += [snapshot.by_key[sk] for sk in victims_of(snapshot, memory_id)]
+        facts = [memory for memory in victims if memory.fact is not None] if everywhere and reads_user else []
+        found = await self._restatements.find(scope.personal, facts) if facts else Restated()
         if dry_run and victims:
             return _forgotten(memory_id, victims, found)
         # First the places that name it: after an interruption, a repeated call finds the fact, and by it the rest.
         texts = [memory.text for memory in facts]
-        for session_id in await self._restatements.redact(scope, found, texts):
+        for session_id in await self._restatements.redact(scope.personal, found, texts):
             await self._other_stores().drop(Scope(scope.user_id, session_id))
         removed: list[StoredMemory] = []
         # Repeated until nothing is left: another writer may have turned it into history in the meantime.
-        while await retry_on_conflict(lambda: self._forget(scope, memory_id, found.sentences, removed)):
-            pass
+        for each in holding:
+            while await retry_on_conflict(partial(self._forget, each, memory_id, found.sentences, removed)):
+                pass
         if not removed:
             raise _not_found(memory_id)
         forgotten = _forgotten(memory_id, removed, found)
@@ -164,17 +180,29 @@ class Erasure:
         Nothing that was queued or said before is written again, by no worker of any process. ``has_writers=False`` is
         for a user that nobody else writes for.
 
+        That includes what belongs to agents and projects of the user, but not the memory of a team.
+
         Raises:
             UnavailableError: The table did not answer. Repeating the call removes the rest.
         """
         return await self._users.erase(scope, progress, has_writers=has_writers)
+
+    async def forget_owner(self, scope: Scope) -> int:
+        """Remove the memory of the owner of new facts alone: of an agent, a project, a team, or shared knowledge.
+
+        Raises:
+            InvalidRequestError: That is the user, who has more than memories.
+        """
+        if scope.owner.kind is OwnerKind.USER:
+            raise InvalidRequestError("a user is removed with forget_user, which removes conversations too")
+        return await self._users.erase_owner(scope)
 
     async def _forget(
         self, scope: Scope, memory_id: str, sentences: Collection[str], removed: list[StoredMemory]
     ) -> bool:
         """Remove what there is and add it to ``removed``; return whether there was anything."""
         snapshot = await self._snapshots.of(scope)
-        partition = keys.user_partition(scope.user_id)
+        partition = keys.partition_of(scope)
         by_key = {Key(partition, sk): snapshot.by_key[sk] for sk in victims_of(snapshot, memory_id)}
         found = await self._table.get_many(by_key)
         as_read = {key: memory_from(item) for key, item in found.items()}
@@ -186,6 +214,10 @@ class Erasure:
             removals = (Delete(key, found[key].version) for key in some)
             tombstones = tombstones_of(scope, [by_key[key] for key in some], self._now())
             version_bump = bump_version(scope, *some, *(tombstone.key for tombstone in tombstones))
+            if scope.owner.kind is not OwnerKind.USER and tombstones:
+                # Conversations are the user's, and what they say of it is withheld by tombstones beside them.
+                beside = tombstones_of(scope.personal, [by_key[key] for key in some], self._now())
+                await self._table.write([bump_version(scope.personal, *(one.key for one in beside)), *beside])
             await self._table.write([version_bump, *removals, *tombstones])
             removed += [by_key[key] for key in some]
         return bool(found)

@@ -6,7 +6,7 @@ from functools import partial
 
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
 from mcp_memory_server.domain.kernel.items import Item
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import OwnerKind, Scope
 from mcp_memory_server.domain.sessions.counts import KnownCounts
 from mcp_memory_server.domain.sessions.turns import View
 from mcp_memory_server.errors import TableDamagedError
@@ -63,14 +63,15 @@ class ExportedLines:
         place = None if last_line is None else place_of(last_line)
         if last_line is None:
             yield header_line(self._scope, self._now())
-        for section, read in self._sections.items():
+        of_user = self._scope.owner.kind is OwnerKind.USER
+        for section, read in self._sections.items() if of_user else [("memories", self._memories)]:
             if place is None or place.section == section:
                 async for line in read(place):
                     yield line
                 place = None
 
     async def _memories(self, after: LinePlace | None) -> AsyncIterator[str]:
-        async for item in self._items(keys.user_partition(self._scope.user_id), after):
+        async for item in self._items(keys.partition_of(self._scope), after):
             if (line := line_from(item)) is not None:
                 yield line
 

@@ -125,6 +125,15 @@ class UserErasure:
                 missing.append(f"cached sessions: {error}")
         return removed, tuple(missing)
 
+    async def erase_owner(self, scope: Scope) -> int:
+        """Remove the memory of the owner of new facts alone, and return the number of removed items."""
+        partition, removed = keys.partition_of(scope), 0
+        while items := (await self._table.query(partition, limit=ERASED_AT_ONCE, attributes=())).items:
+            await self._table.delete_many([item.key for item in items])
+            removed += len(items)
+        await self._table.scrub()
+        return removed
+
     async def _partitions(self, scope: Scope) -> AsyncIterator[str]:
         """Yield every partition of the user, including those of each conversation that the index lists."""
         cursor: str | None = None
@@ -135,6 +144,13 @@ class UserErasure:
                 await self._other_stores().drop(session_of(key))
                 async for partition in self._partitions_of_session(key):
                     yield partition
+            if (cursor := page.cursor) is None:
+                break
+        cursor = None
+        while True:
+            page = await self._table.find(keys.owned_index(scope.user_id), limit=SESSIONS_AT_ONCE, cursor=cursor)
+            for key in page.keys:
+                yield key.pk
             if (cursor := page.cursor) is None:
                 break
         yield keys.tools_partition(scope.user_id)

@@ -15,7 +15,7 @@ from mcp_memory_server.wiring import embeddings as chosen_models
 
 async def all_embedded(memory: Memory, scope: Scope) -> None:
     """Wait until every fact has its fine vector, if that model is in use. A recall must have asked for it."""
-    partition = keys.user_partition(scope.user_id)
+    partition = keys.partition_of(scope)
     while Settings().embeddings == "built-in":
         page = await memory.table.query(partition, prefix=keys.ANY_FACTS, limit=None)
         if all(FINE_EMBEDDED_BY in item.body for item in page.items):

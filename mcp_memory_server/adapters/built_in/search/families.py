@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcp_memory_server.adapters.built_in.search.columns import Numbers
+from mcp_memory_server.domain.recall.documents import ScoreSample
 
 PRIOR_DOCUMENTS = 10
 """The usual mean and spread of a family count as much as the scores of so many documents: a store may hold five."""
@@ -42,13 +43,20 @@ class Family:
     bias: float
     prior: float
 
-    def chance(self, scores: Numbers, size: float) -> float:
+    def chance(self, sample: ScoreSample, size: float) -> float:
         """Return what the best of so many unrelated documents would score, judged by a sample of the scores."""
-        counted = len(scores) + PRIOR_DOCUMENTS
-        mean = (float(scores.sum()) + PRIOR_DOCUMENTS * self.usual_mean) / counted
-        squares = float(np.square(scores - mean).sum()) + PRIOR_DOCUMENTS * self.usual_spread**2
+        counted = sample.documents + PRIOR_DOCUMENTS
+        mean = (sample.total + PRIOR_DOCUMENTS * self.usual_mean) / counted
+        squares = sample.squares - 2 * mean * sample.total + sample.documents * mean**2
+        squares = max(squares, 0.0) + PRIOR_DOCUMENTS * self.usual_spread**2
         mean = min(mean, self.usual_mean + MOST_ABOVE_USUAL * self.usual_spread)
         return mean + math.sqrt(squares / counted) * TAIL * math.log(size + 1)
+
+    @staticmethod
+    def sampled(scores: Numbers) -> ScoreSample:
+        """Return a sample of scores."""
+        wide = scores.astype(np.float64)
+        return ScoreSample(len(wide), float(wide.sum()), float(np.square(wide).sum()))
 
     def evidence(self, scores: Numbers, chance: float) -> Numbers:
         """Return the logarithm of the odds that documents with these scores answer."""

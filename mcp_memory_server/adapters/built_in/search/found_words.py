@@ -1,6 +1,6 @@
 """Found words: how much of the question's words each document and each session holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from mcp_memory_server.adapters.built_in.search.sessions import ALONE
 from mcp_memory_server.domain.language.spelling import near_words
 from mcp_memory_server.domain.language.stop_words import ENGLISH
 from mcp_memory_server.domain.language.word_forms import forms, is_piece
+from mcp_memory_server.domain.recall.documents import NO_STATISTICS, Statistics
 
 SMALLEST_SIZE = 100
 """In a store of a few documents every word looks common. It is weighed as if the store had at least this many."""
@@ -46,34 +47,51 @@ class _Word:
     """Its weight by itself; by its rarity once that is known."""
     is_piece: bool
     """Whether it is only signs of a word. Then it counts although nobody said it: the other signs are not the word."""
+    elsewhere: int = 0
+    """How many documents of other indexes hold it. Then it counts too, although nobody said it here."""
 
 
-def find_words(documents: DocumentRows, asked: Mapping[str, float]) -> FoundWords:
+def find_words(documents: DocumentRows, asked: Mapping[str, float], beside: Statistics = NO_STATISTICS) -> FoundWords:
     """Return how much of the asked words, each with its weight, the documents hold."""
-    size = max(len(documents), SMALLEST_SIZE)
-    words = _looked_up(documents, asked)
-    weights = [word.weight * rarity(documents.postings.holders(word.terms), size) for word in words]
+    size = max(len(documents) + beside.alone + beside.in_sessions, SMALLEST_SIZE)
+    words = _looked_up(documents, asked, beside)
+    holders = [documents.postings.holders(word.terms) + word.elsewhere for word in words]
+    weights = [word.weight * rarity(held, size) for word, held in zip(words, holders, strict=True)]
     weighed = list(zip(words, weights, strict=True))
-    known = sum(weight for word, weight in weighed if word.terms)
-    counted = known + sum(weight for word, weight in weighed if word.is_piece and not word.terms)
+    known = sum(weight for word, weight in weighed if word.terms or word.elsewhere)
+    counted = known + sum(weight for word, weight in weighed if word.is_piece and not (word.terms or word.elsewhere))
     weighty = [(word, weight / counted) for word, weight in weighed if word.terms and weight >= NEGLIGIBLE * counted]
     if not weighty:
         return FoundWords(np.zeros(documents.size, np.float32), np.zeros_like(documents.sessions.lengths()), 0.0)
     return FoundWords(*_shares(documents, weighty), known / sum(weights))
 
 
-def _looked_up(documents: DocumentRows, asked: Mapping[str, float]) -> list[_Word]:
-    languages = dict.fromkeys([ENGLISH, *documents.languages(LANGUAGES)])
-    in_languages = [forms(list(asked), language, documents.stem) for language in languages]
-    variants = zip(zip(*in_languages, strict=True), asked.values(), strict=True)
-    words = (_known(documents, tuple(dict.fromkeys(terms)), weight) for terms, weight in variants)
+def count_holders(documents: DocumentRows, asked: Iterable[str]) -> dict[str, int]:
+    """Return how many documents hold each of these words."""
+    names = list(dict.fromkeys(asked))
+    words = _each_looked_up(documents, dict.fromkeys(names, 1.0), NO_STATISTICS)
+    return {name: documents.postings.holders(word.terms) for name, word in zip(names, words, strict=True)}
+
+
+def _looked_up(documents: DocumentRows, asked: Mapping[str, float], beside: Statistics) -> list[_Word]:
+    words = _each_looked_up(documents, asked, beside)
     return list({word.terms or number: word for number, word in enumerate(words)}.values())
 
 
-def _known(documents: DocumentRows, terms: Sequence[str], weight: float) -> _Word:
+def _each_looked_up(documents: DocumentRows, asked: Mapping[str, float], beside: Statistics) -> list[_Word]:
+    languages = dict.fromkeys([ENGLISH, *documents.languages(LANGUAGES)])
+    in_languages = [forms(list(asked), language, documents.stem) for language in languages]
+    variants = zip(asked, zip(*in_languages, strict=True), strict=True)
+    return [
+        _known(documents, tuple(dict.fromkeys(terms)), asked[name], beside.holding.get(name, 0))
+        for name, terms in variants
+    ]
+
+
+def _known(documents: DocumentRows, terms: Sequence[str], weight: float, elsewhere: int) -> _Word:
     known = tuple(filter(documents.postings.knows, terms))
-    if known or is_piece(terms[0]):
-        return _Word(known, 1.0, weight, is_piece(terms[0]))
+    if known or elsewhere or is_piece(terms[0]):
+        return _Word(known, 1.0, weight, is_piece(terms[0]), elsewhere)
     near = tuple(filter(documents.postings.knows, set(near_words(terms[0]))))
     return _Word(near, CORRECTED_WEIGHT, weight, is_piece=False)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mcp_memory_server.adapters.built_in.search.columns import Numbers, Rows
 from mcp_memory_server.adapters.built_in.search.families import FAMILIES, OF_TURNS
 from mcp_memory_server.adapters.built_in.search.scoring import Parts
+from mcp_memory_server.domain.recall.documents import ScoreSample, Statistics
 
 Families = NDArray[np.int8]
 """Numbers of families, one for each row."""
@@ -51,18 +52,27 @@ class ScoredRows:
         return [Hit(int(self.rows[place]), float(self.odds[place]), int(place), self) for place in places]
 
 
-def odds_of(scores: Numbers, families: Families, is_sample: NDArray[np.bool_], size: int) -> Numbers:
-    """Return the odds for the scores of one question, in a store of this size.
+def samples_of(scores: Numbers, families: Families, is_sample: NDArray[np.bool_]) -> tuple[ScoreSample, ...]:
+    """Return how the rows score in general, by family; ``is_sample`` says which of them show how the store scores."""
+    return tuple(family.sampled(scores[(families == number) & is_sample]) for number, family in enumerate(FAMILIES))
 
-    ``is_sample`` says which of them show how the store as a whole scores.
+
+def odds_of(
+    scores: Numbers, families: Families, samples: Sequence[ScoreSample], size: int, beside: Statistics, place: int
+) -> Numbers:
+    """Return the odds for the scores of one question, in a store of this size and what is ``beside`` it.
+
+    ``place`` is the number of the question.
     """
     odds = np.zeros(len(scores), np.float32)
-    turns = size * np.count_nonzero(is_sample & (families == OF_TURNS)) / max(np.count_nonzero(is_sample), 1)
-    for number, family in enumerate(FAMILIES):
+    turns = size * samples[OF_TURNS].documents / max(sum(sample.documents for sample in samples), 1)
+    for number, (family, sample) in enumerate(zip(FAMILIES, samples, strict=True)):
         own = families == number
         if own.any():
-            chance = family.chance(scores[own & is_sample], turns if number == OF_TURNS else size - turns)
-            odds[own] = family.evidence(scores[own], chance)
+            alike = turns + beside.in_sessions if number == OF_TURNS else size - turns + beside.alone
+            others = beside.samples[place][number] if beside.samples else ScoreSample()
+            together = sample + others
+            odds[own] = family.evidence(scores[own], family.chance(together, alike))
     return odds
 
 

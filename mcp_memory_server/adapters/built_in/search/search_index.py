@@ -14,17 +14,32 @@ from mcp_memory_server.adapters.built_in.search import scoring
 from mcp_memory_server.adapters.built_in.search.columns import Numbers, Rows
 from mcp_memory_server.adapters.built_in.search.document_rows import DocumentRows
 from mcp_memory_server.adapters.built_in.search.families import FAMILIES, OF_FINE_FACTS, OF_TURNS
-from mcp_memory_server.adapters.built_in.search.found_words import FoundWords, find_words
+from mcp_memory_server.adapters.built_in.search.found_words import FoundWords, count_holders, find_words
 from mcp_memory_server.adapters.built_in.search.highest import highest
 from mcp_memory_server.adapters.built_in.search.near_duplicates import repetitions_last, said_once
 from mcp_memory_server.adapters.built_in.search.questions import Question
-from mcp_memory_server.adapters.built_in.search.scored_rows import Families, Hit, ScoredRows, best_of_each, odds_of
+from mcp_memory_server.adapters.built_in.search.scored_rows import (
+    Families,
+    Hit,
+    ScoredRows,
+    best_of_each,
+    odds_of,
+    samples_of,
+)
 from mcp_memory_server.adapters.built_in.search.scoring import Parts
 from mcp_memory_server.adapters.built_in.search.sessions import NOBODY
 from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
 from mcp_memory_server.domain.language.question_dates import Span, times_asked_for
 from mcp_memory_server.domain.language.word_forms import Stemmer, asked_words
-from mcp_memory_server.domain.recall.documents import Document, Match, Prior
+from mcp_memory_server.domain.recall.documents import (
+    NO_STATISTICS,
+    Document,
+    Match,
+    Prior,
+    Samples,
+    ScoreSample,
+    Statistics,
+)
 from mcp_memory_server.domain.recall.likelihood import RELATED_FROM, most_weak
 from mcp_memory_server.domain.recall.question_forms import asks_for_the_past
 
@@ -83,6 +98,25 @@ class BuiltInSearchIndex:
         """See the port."""
         return self._documents.alike(document_id, limit)
 
+    def statistics(self, words: Collection[str]) -> Statistics:
+        """See the port."""
+        in_sessions = self._documents.sessions.size
+        return Statistics(len(self) - in_sessions, in_sessions, count_holders(self._documents, words))
+
+    def score_samples(
+        self,
+        questions: Sequence[tuple[str, Vectors]],
+        *,
+        asked_at: datetime,
+        only: Collection[str] | None = None,
+        beside: Statistics = NO_STATISTICS,
+    ) -> Samples:
+        """See the port."""
+        asked = self._asked(questions, asked_at)
+        if not len(self):
+            return tuple((ScoreSample(),) * len(FAMILIES) for _ in asked)
+        return tuple(self._scores(question, only, beside)[-1] for question in asked)
+
     def search(
         self,
         questions: Sequence[tuple[str, Vectors]],
@@ -93,33 +127,47 @@ class BuiltInSearchIndex:
         prior: Prior | None = None,
         explain: bool = False,
         few_weak: bool = True,
+        beside: Statistics = NO_STATISTICS,
     ) -> list[Match]:
         """See the port."""
         if not len(self):
             return []
-        asked = [self._question(text, vectors, asked_at) for text, vectors in questions]
-        scored = [self._scored(question, only) for question in asked if question.words]
+        asked = self._asked(questions, asked_at)
+        scored = [self._scored(question, only, beside, place) for place, question in enumerate(asked)]
         lower_past = only is None and not any(asks_for_the_past(text) for text, _ in questions)
         matches = self._best(scored, limit, prior, lower_past=lower_past, explain=explain)
         return (without_most_weak(matches) if few_weak else matches)[:limit]
+
+    def _asked(self, questions: Sequence[tuple[str, Vectors]], asked_at: datetime) -> list[Question]:
+        """Return the questions with a word that can be searched for."""
+        asked = (self._question(text, vectors, asked_at) for text, vectors in questions)
+        return [question for question in asked if question.words]
 
     def _question(self, text: str, vectors: Vectors, asked_at: datetime) -> Question:
         coarse = vectors.coarse if self._documents.coarse.dimensions else None
         fine = vectors.fine if self._documents.fine.dimensions else None
         return Question(text, Vectors(coarse, fine), asked_words(text), times_asked_for(text, asked_at))
 
-    def _scored(self, asked: Question, only: Collection[str] | None) -> ScoredRows:
-        found = find_words(self._documents, asked.words)
+    def _scored(self, asked: Question, only: Collection[str] | None, beside: Statistics, place: int) -> ScoredRows:
+        rows, families, parts, samples = self._scores(asked, only, beside)
+        size = len(self) if only is None else len(rows)
+        odds = odds_of(parts.total(), families, samples, size, beside, place)
+        if asked.asks_only_for_a_time:
+            odds = np.maximum(odds, ASKED_FOR_BY_TIME)
+        return ScoredRows(rows, families, parts, odds)
+
+    def _scores(
+        self, asked: Question, only: Collection[str] | None, beside: Statistics
+    ) -> tuple[Rows, Families, Parts, tuple[ScoreSample, ...]]:
+        """Return the candidates, with the parts of their scores, and how the store scores in general."""
+        found = find_words(self._documents, asked.words, beside)
         rows = self._candidates(asked, found, only)
         is_sample = np.ones(len(rows), np.bool_)
         if only is None and len(self) > SCORED_COMPLETELY:
             rows, is_sample = _with_sample(rows, self._documents.sample(SAMPLE), self._documents.size)
         families = self._documents.families(rows, asked.vectors)
         parts = self._parts(rows, families, asked, found)
-        odds = odds_of(parts.total(), families, is_sample, len(self) if only is None else len(rows))
-        if asked.asks_only_for_a_time:
-            odds = np.maximum(odds, ASKED_FOR_BY_TIME)
-        return ScoredRows(rows, families, parts, odds)
+        return rows, families, parts, samples_of(parts.total(), families, is_sample)
 
     def _candidates(self, asked: Question, found: FoundWords, only: Collection[str] | None) -> Rows:
         if only is not None:

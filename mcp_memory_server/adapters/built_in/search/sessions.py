@@ -28,6 +28,11 @@ class Sessions:
         self._place_of: dict[int, _Place] = {}
         self._added = 0
 
+    @property
+    def size(self) -> int:
+        """How many documents are in a session."""
+        return len(self._place_of)
+
     def add(self, row: int, session: str | None, at: float, length: int) -> None:
         """Put a row into its session; ``length`` is how many terms it has."""
         self.number_of, self.before, self.after = (
