@@ -5,6 +5,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -22,6 +23,9 @@ from mcp_memory_server.server.call_ids import new_call_id
 WRONG_USAGE = 2
 FAILED = 1
 INTERRUPTED = 130
+
+_ARGUMENTS = "source|confidence|permanence|topic|replaces|since|until|remind_on|as_of|max_tokens|cursor"
+"""Arguments of services and tools that are options of commands."""
 
 
 class NothingSavedYetError(NotFoundError):
@@ -54,15 +58,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def in_words_of_the_command_line(message: str) -> str:
+    """Return the message of a service with options in place of its arguments: ``--source confirmed``."""
+    message = re.sub(rf"\b({_ARGUMENTS})='([^']*)'", lambda found: f"{_option(found[1])} {found[2]}", message)
+    message = re.sub(rf"\b({_ARGUMENTS})=(?=[\w-])", lambda found: f"{_option(found[1])} ", message)
+    named = rf"(^|Leave |must not be before )({_ARGUMENTS})(?=,? (?:must|out|got)\b)"
+    message = re.sub(named, lambda found: found[1] + _option(found[2]), message)
+    return message.replace("repeat the call with", "repeat the command with")
+
+
+def _option(argument: str) -> str:
+    return f"--{argument.replace('_', '-')}"
+
+
 def _report(error: MemoryServerError) -> int:
+    error_text = in_words_of_the_command_line(str(error))
     if isinstance(error, InvalidRequestError | ConfigurationError):
-        print(f"mcp-memory-server: {error}", file=sys.stderr)
+        print(f"mcp-memory-server: {error_text}", file=sys.stderr)
         return WRONG_USAGE
     if isinstance(error, NotFoundError | ConflictError | ForgottenError):
-        print(f"mcp-memory-server: {error}", file=sys.stderr)
+        print(f"mcp-memory-server: {error_text}", file=sys.stderr)
         return FAILED
     # Standard error is the log of a scheduled command: the id is what an operator searches it for.
-    print(f"mcp-memory-server: {error} (call {new_call_id()})", file=sys.stderr)
+    print(f"mcp-memory-server: {error_text} (call {new_call_id()})", file=sys.stderr)
     return FAILED
 
 

@@ -6,7 +6,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from mcp_memory_server.addresses import (
     parse_vector_index,
 )
 from mcp_memory_server.cli.existing import HOW_IT_IS_MADE, is_default, may_be_made, missing_file
-from mcp_memory_server.cli.printing import print_json
+from mcp_memory_server.cli.printing import GREEN, RED, coloured, print_json
 from mcp_memory_server.domain.facts.fact import Statement
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import MemoryServerError, UnavailableError
@@ -65,12 +65,23 @@ def _report(findings: Sequence[Finding], parsed: argparse.Namespace) -> int:
     if parsed.json:
         print_json({"ok": well, "checks": [vars(finding) for finding in findings]})
     else:
-        for finding in findings:
-            print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<12} {finding.found}")
+        for finding in _by_cause(findings):
+            word = coloured("ok  ", GREEN) if finding.ok else coloured("FAIL", RED)
+            print(f"{word}  {finding.check:<12} {finding.found}")
             if finding.advice:
                 print(f"      {'':<12} -> {finding.advice}")
         print("All is well." if well else "Something needs your attention.")
     return 0 if well else 1
+
+
+def _by_cause(findings: Sequence[Finding]) -> list[Finding]:
+    """Return one finding for each cause: checks that failed for the same reason are named together."""
+    merged: dict[tuple[bool, str], Finding] = {}
+    for finding in findings:
+        same = merged.get((finding.ok, finding.found))
+        key = (finding.ok, finding.found)
+        merged[key] = finding if same is None else replace(same, check=f"{same.check}, {finding.check}")
+    return list(merged.values())
 
 
 def _versions() -> Finding:

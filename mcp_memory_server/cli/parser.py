@@ -264,6 +264,9 @@ def _add_transfer_commands(commands: Any) -> None:
     sync.add_argument("--dry-run", action="store_true", help="print the file instead of writing it")
     _json(sync)
 
+    completion = _command(commands, "completion", "completion", "completion", "print a script that completes commands")
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+
     forget_user = _command(commands, "forget-user", "transfer", "forget_user", "delete everything of a user")
     forget_user.add_argument("name", help="the user whose memory is to go")
     forget_user.add_argument("--yes", action="store_true", help="do not ask")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import signal
 import sys
@@ -11,6 +12,12 @@ from typing import Any
 from mcp_memory_server.domain.kernel.text import one_line, shortened
 
 SHORTEST_LAST_COLUMN = 45
+BOLD, RED, GREEN = "1", "31", "32"
+
+
+def coloured(text: str, code: str) -> str:
+    """Return the text in a colour, on a terminal whose owner did not set NO_COLOR."""
+    return f"\x1b[{code}m{text}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
 
 
 def print_json(value: Any) -> None:
@@ -40,7 +47,8 @@ def print_table(
     room = max(_room(table, width), SHORTEST_LAST_COLUMN)
     for line in [table[0], ["-" * width for width in widths], *table[1:]]:
         cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths[:-1], strict=True)]
-        print("  ".join([*cells, shortened(line[-1], room)]).rstrip())
+        text = "  ".join([*cells, shortened(line[-1], room)]).rstrip()
+        print(coloured(text, BOLD) if line is table[0] else text)
 
 
 def _widths(table: Sequence[Sequence[str]]) -> list[int]:

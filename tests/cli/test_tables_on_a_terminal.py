@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,9 +14,13 @@ FACT = "Ana Silva moved to Lisbon on 2026-03-02 and works as a paediatric nurse 
 
 
 def shown(table: Path, columns: int, *arguments: str) -> str:
-    """Return what a command prints on a terminal of this width."""
+    """Return what a command prints on a terminal of this width, without its colours."""
+    return re.sub(r"\x1b\[\d+m", "", printed(table, columns, *arguments))
+
+
+def printed(table: Path, columns: int, *arguments: str, **more: str) -> str:
     reader, writer = pty.openpty()
-    variables = environment(MCP_MEMORY_TABLE=f"sqlite://{table}", MCP_MEMORY_USER="ana", COLUMNS=str(columns))
+    variables = environment(MCP_MEMORY_TABLE=f"sqlite://{table}", MCP_MEMORY_USER="ana", COLUMNS=str(columns), **more)
     with subprocess.Popen([*COMMAND, *arguments], stdout=writer, stderr=subprocess.DEVNULL, env=variables) as process:
         os.close(writer)
         output = b""
@@ -46,13 +51,19 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("arguments", [["facts"], ["facts", "--history"], ["recall", "Where does Ana live?"]])
 def test_forty_characters_of_each_fact_fit_on_eighty_columns(table: Path, arguments: list[str]) -> None:
-    printed = shown(table, 80, *arguments)
+    lines = shown(table, 80, *arguments)
 
-    assert printed.count(FACT[:40]) == 2
-    assert max(map(len, printed.splitlines())) <= 80
+    assert lines.count(FACT[:40]) == 2
+    assert max(map(len, lines.splitlines())) <= 80
 
 
 def test_a_wide_terminal_shows_every_column_that_has_values(table: Path) -> None:
     headings = shown(table, 200, "facts").split("\n", maxsplit=1)[0].split()
 
     assert headings == ["id", "topic", "learned", "sure", "source", "fact"]
+
+
+def test_headings_and_findings_are_coloured_unless_that_is_not_wanted(table: Path) -> None:
+    assert printed(table, 80, "facts").startswith("\x1b[1m")
+    assert "\x1b[32mok" in printed(table, 80, "doctor")
+    assert "\x1b" not in printed(table, 80, "doctor", NO_COLOR="1")

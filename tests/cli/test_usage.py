@@ -10,7 +10,8 @@ from tests.cli.commands import Run
 
 COMMANDS = (
     *("serve", "attach", "detach", "doctor", "facts", "preferences", "recall", "remember", "end", "forget"),
-    *("export", "import", "sync", "forget-user", "hook", "token", "verify-isolation", "redrive", "fold", "tables"),
+    *("export", "import", "sync", "completion"),
+    *("forget-user", "hook", "token", "verify-isolation", "redrive", "fold", "tables"),
 )
 
 WRONG: dict[str, tuple[list[str], tuple[str, ...]]] = {
@@ -32,8 +33,8 @@ WRONG: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ["remember", "x", "--source", "god"],
         ("'god'", "user_stated, confirmed, imported, inferred"),
     ),
-    "too little room": (["recall", "x", "--max-tokens", "1"], ("max_tokens", "50 to 20,000")),
-    "no date": (["recall", "x", "--as-of", "soon"], ("as_of", "2026-03-02")),
+    "too little room": (["recall", "x", "--max-tokens", "1"], ("--max-tokens", "50 to 20,000")),
+    "no date": (["recall", "x", "--as-of", "soon"], ("--as-of", "2026-03-02")),
     "a blank fact": (["remember", " "], ("fact", "blank")),
     "a key without a value": (["preferences", "tone"], ("'tone'", "preferences KEY VALUE")),
     "a fact to end without its id": (["end"], ("id", "end --help")),
@@ -121,3 +122,19 @@ def test_a_failure_that_is_no_mistake_of_the_user_ends_with_the_id_of_the_call(r
     assert failed.code == 1
     assert re.search(r"\(call [0-9a-f]{8}\)\n$", failed.err)
     assert failed.err != again.err
+
+
+def test_an_error_speaks_the_language_of_the_command_line(run: Run) -> None:
+    forgotten = run("remember", "Ana dyes her hair.", "--json").json["id"]
+    run("forget", forgotten)
+
+    refused = run("remember", "Ana dyes her hair.")
+    turned = run("remember", "Ana moved.", "--since", "2021", "--until", "2020")
+    unknown = run("recall", "cats", "--topic", "nothing/here")
+    no_date = run("recall", "cats", "--as-of", "never")
+
+    assert "repeat the command with --source confirmed" in refused.err
+    assert run("remember", "Ana dyes her hair.", "--source", "confirmed").code == 0
+    assert "--until must not be before --since, got --since 2021 and --until 2020" in turned.err
+    assert "Leave --topic out" in unknown.err
+    assert no_date.err.startswith("mcp-memory-server: --as-of must be a date")

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from mcp import Client
@@ -131,6 +132,44 @@ def test_every_file_names_this_version() -> None:
     }
 
     assert named == {__version__}
+
+
+REGISTRY_RULES = {
+    "type": "object",
+    "required": ["$schema", "name", "description", "version", "packages"],
+    "properties": {
+        "name": {"pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "minLength": 3, "maxLength": 200},
+        "title": {"type": "string", "minLength": 1, "maxLength": 100},
+        "description": {"type": "string", "minLength": 1, "maxLength": 100},
+        "version": {"type": "string", "maxLength": 255, "not": {"pattern": "^[~^>=]|x|\\*"}},
+        "repository": {"type": "object", "required": ["url", "source"]},
+        "packages": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["registryType", "identifier", "version", "transport"],
+                "properties": {
+                    "registryType": {"const": "pypi"},
+                    "identifier": {"type": "string"},
+                    "version": {"type": "string", "minLength": 1, "not": {"const": "latest"}},
+                    "runtimeHint": {"const": "uvx"},
+                    "transport": {"required": ["type"], "properties": {"type": {"const": "stdio"}}},
+                    "environmentVariables": {
+                        "type": "array",
+                        "items": {"required": ["name"], "properties": {"isSecret": {"type": "boolean"}}},
+                    },
+                },
+            },
+        },
+    },
+}
+"""What the MCP registry requires of a package that runs over stdio."""
+
+
+def test_the_entry_of_the_registry_is_valid() -> None:
+    jsonschema.validate(json_of(ROOT / "server.json"), REGISTRY_RULES)
 
 
 def test_the_registry_finds_its_name_in_the_readme_of_the_package() -> None:
