@@ -75,7 +75,7 @@ _OF_THE_CONTENT = (*_CONTENT, "embedding", "embedded_by", "vector_", "tool_calls
 _DETAILS = ("agent", "tool_calls", "page_context", "response_id", "source_id", "guardrail_flags")
 _VIEWS = {
     View.CONTEXT: (*_SAID, "intent", "importance"),
-    View.SUMMARY: ("role", *_CONTENT, "importance"),
+    View.SUMMARY: (*_SAID, "importance"),
     View.EVERYTHING: (*_SAID, "intent", "importance", *_DETAILS),
 }
 """What is read for each view. The importance decides what is left out where there is too much."""

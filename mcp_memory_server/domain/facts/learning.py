@@ -129,7 +129,9 @@ def may_replace(statement: Statement, fact: Fact, now: datetime) -> bool:
     if statement.said_at is not None and statement.said_at < fact.valid_from:
         return False
     if statement.source is not Source.INFERRED:
-        return True
+        is_from_turn = statement.turn_id is not None and statement.said_at is not None
+        # What was learned at the end of a session never replaces what the user confirmed.
+        return not (is_from_turn and fact.source is Source.CONFIRMED and statement.source is not Source.CONFIRMED)
     return fact.source is Source.INFERRED and _confidence(statement) >= confidence_at(fact, now)
 
 

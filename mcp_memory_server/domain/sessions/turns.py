@@ -124,7 +124,7 @@ def seen_as(turn: Turn, view: View) -> Turn:
     if view is View.EVERYTHING:
         return turn
     bare = Turn(turn.id, turn.role, turn.content)
-    return replace(bare, intent=turn.intent, speaker=turn.speaker) if view is View.CONTEXT else bare
+    return replace(bare, speaker=turn.speaker, intent=turn.intent if view is View.CONTEXT else None)
 
 
 def newest_within(turns: Sequence[Turn], most_bytes: int) -> list[Turn]:

@@ -16,7 +16,7 @@ from mcp_memory_server.domain.language.sentences import asks, sentences
 from mcp_memory_server.domain.language.stated_facts import stated_facts
 from mcp_memory_server.domain.language.stop_words import ASKING, STOP_WORDS
 from mcp_memory_server.domain.sessions.turns import Role, Turn
-from mcp_memory_server.domain.summaries.material import LEFT_OUT, Material
+from mcp_memory_server.domain.summaries.material import LEFT_OUT, Material, own_statements_of
 from mcp_memory_server.domain.summaries.summary import (
     MOST_PREFERENCES,
     MOST_QUESTIONS,
@@ -216,7 +216,10 @@ def _sentiment(said: Sequence[str]) -> Sentiment:
 def _lessons(said: Sequence[_Quote]) -> tuple[Lesson, ...]:
     """Return what the user stated of themselves, and how they want things: in their own words."""
     found: dict[str, Lesson] = {}
+    own = {quote.turn.id: frozenset(own_statements_of(quote.turn)) for quote in said}
     for quote in said:
+        if quote.text not in own[quote.turn.id]:
+            continue
         facts = stated_facts(quote.text)
         for topic, fact in facts:
             found[topic] = Lesson(fact, quote.turn.id, topic)

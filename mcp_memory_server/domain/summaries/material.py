@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from mcp_memory_server.domain.kernel.redaction import redacted_text
 from mcp_memory_server.domain.kernel.text import shortened
+from mcp_memory_server.domain.language.own_statements import own_statements
 from mcp_memory_server.domain.sessions.turns import Role, Turn
 
 MOST_TOKENS = 12_000
@@ -56,6 +57,13 @@ def material_from(turns: Sequence[Turn], earlier: str | None, questions: Sequenc
             break
         kept.append(safe)
     return Material(tuple(reversed(kept)), earlier, tuple(questions[:MOST_OPEN_QUESTIONS]))
+
+
+def own_statements_of(turn: Turn) -> list[str]:
+    """Return what the authenticated user states directly in this turn; nothing of other people or agents."""
+    if turn.role is not Role.USER or turn.content == LEFT_OUT or turn.speaker not in (None, Role.USER.value):
+        return []
+    return own_statements(turn.content)
 
 
 def instructs(text: str) -> bool:

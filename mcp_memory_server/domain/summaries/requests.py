@@ -18,8 +18,7 @@ from mcp_memory_server.domain.kernel.spending import Tokens
 from mcp_memory_server.domain.kernel.text import one_line, shortened
 from mcp_memory_server.domain.language.mentions import content_words
 from mcp_memory_server.domain.language.sentences import LONGEST_SENTENCE
-from mcp_memory_server.domain.sessions.turns import Role
-from mcp_memory_server.domain.summaries.material import LEFT_OUT, Material, instructs
+from mcp_memory_server.domain.summaries.material import Material, instructs, own_statements_of
 from mcp_memory_server.domain.summaries.summary import (
     MOST_PREFERENCES,
     MOST_QUESTIONS,
@@ -40,6 +39,7 @@ MOST_LESSONS = 12
 LONGEST_TOPIC = 40
 
 _SPACES = re.compile(r"\s+")
+_ENDS = " .!?。！？"  # noqa: RUF001 - also the full stops of other scripts
 
 _INSTRUCTIONS = """\
 You write the hand-off note of a finished conversation between a user and an assistant, for the assistant that talks to
@@ -183,7 +183,7 @@ def _lesson(entry: Mapping[str, Any], material: Material) -> Lesson | None:
     if not 0 < number <= len(material.turns):
         return None
     turn = material.turns[number - 1]
-    said = turn.role is Role.USER and turn.content != LEFT_OUT and _plain(quote) in _plain(turn.content)
+    said = any(_plain(quote).rstrip(_ENDS) in _plain(one) for one in own_statements_of(turn))
     if not (said and _plain(quote) and _is_supported(fact, quote)):
         return None
     fact = shortened(one_line(fact), LONGEST_SENTENCE)
