@@ -40,7 +40,7 @@ async def import_of_another_program(source: Source, parsed: argparse.Namespace, 
     if parsed.json:
         print_json(_values(recognised.title, facts, said, refused))
         return 0
-    say(f"{source.name} is a {recognised.title}")
+    say(f"{source.name}: {recognised.title}")
     if parsed.dry_run:
         _show(statements, turns)
     _report(facts, said, refused, done="would add" if parsed.dry_run else "added")
