@@ -17,8 +17,8 @@ INSTALL  = $(PYTHON) -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-slow test-lowest lint format docs docs-api wheel bundle image bench bench-conversations \
-        bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes conformance engines lock clean
+.PHONY: help run test test-slow test-lowest lint format docs docs-api docs-trust wheel bundle image bench bench-conversations \
+        bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes conformance faults engines lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -36,6 +36,9 @@ test-lowest: engines $(UV) ## The tests against the lowest version of each depen
 	$(UV) venv --quiet --clear --python $(PYTHON) .venv-lowest
 	$(UV) pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable '.[all]' --group test
 	$(LOWEST) -m pytest -m "not slow" $(PARALLEL)
+
+docs-trust: $(READY) ## Write docs/trust.md anew from what the last runs measured
+	$(PYTHON) -m tests.project.trust_page
 
 lint: $(READY) ## Style, formatting, types, import directions
 	$(PYTHON) -m ruff check .
@@ -83,8 +86,13 @@ bench-recall: $(READY) ## Measure what recall finds, in the data beside the repo
 bench-sizes: $(READY) ## Measure recall with 10,000 and 100,000 memories, over stdio and in process
 	$(PYTHON) -m tests.bench.recall.sizes --write
 
+faults: engines ## Run the whole fault matrix, two hours at most; SHORT=--short takes a minute or two
+	$(PYTHON) -m tests.faults.matrix $(SHORT) --json docs/trust/faults.json
+	$(PYTHON) -m tests.project.trust_page
+
 conformance: engines ## Run the official MCP conformance suite: own tools against a baseline, and fixtures
 	$(PYTHON) -m tests.conformance.run --json docs/trust/conformance.json
+	$(PYTHON) -m tests.project.trust_page
 
 bundle: wheel engines ## Build the bundle for Claude Desktop into dist/
 	$(PYTHON) integrations/claude-desktop/pack.py dist .engines/plugin-tools

@@ -41,6 +41,10 @@ class Appender:
         await self._process.wait()
         return rest
 
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()
+
     async def ended(self) -> int:
         """Wait until it ends by itself, and return its exit code."""
         await self.acknowledged()

@@ -45,8 +45,8 @@ class Account:
         self.note(scope, content)
         return appended
 
-    async def settle(self, memory: Memory, **more: Any) -> None:
-        """Read everything, print what it came to, and insist that it is exact."""
+    async def tally(self, memory: Memory) -> dict[str, int]:
+        """Read everything and return what it came to: every number but that of what was acknowledged has to be 0."""
         lost, duplicated, strange, found, miscounted, disordered = 0, 0, 0, 0, 0, 0
         for scope, acknowledged in self.acknowledged.items():
             contents, counted = await everything(memory, scope)
@@ -57,19 +57,24 @@ class Account:
             strange += sum(1 for content in times if content not in {*acknowledged, *self.may_be_there})
             miscounted += counted != len(contents)
             disordered += not _in_order(acknowledged, contents)
-        line = {
-            "seed": self.seed,
-            "sessions": len(self.acknowledged),
+        return {
             "acknowledged": sum(map(len, self.acknowledged.values())),
             "found": found,
             "lost": lost,
             "duplicated": duplicated,
+            "strange": strange,
             "miscounted": miscounted,
-            **more,
+            "disordered": disordered,
         }
+
+    async def settle(self, memory: Memory, **more: Any) -> None:
+        """Read everything, print what it came to, and insist that it is exact."""
+        tally = await self.tally(memory)
+        line = {"seed": self.seed, "sessions": len(self.acknowledged), **tally, **more}
         print(json.dumps(line))
         assert self.acknowledged
-        assert (lost, duplicated, strange, miscounted, disordered) == (0, 0, 0, 0, 0), line
+        wrong = ("lost", "duplicated", "strange", "miscounted", "disordered")
+        assert [tally[name] for name in wrong] == [0] * len(wrong), line
 
 
 async def append(memory: Memory, scope: Scope, content: str) -> AppendedTurn:

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -72,6 +73,7 @@ class Conversations:
         self._appender = appender
         self._count = count
         self._observer = observer
+        self._in_flight: dict[tuple[Scope, str], Future[AppendedTurn]] = {}
 
     async def append(
         self, scope: Scope, new: NewTurn, *, operation_id: str | None = None, tier: Tier = Tier.STANDARD
@@ -84,11 +86,37 @@ class Conversations:
             UnavailableError: Neither the table nor the outbox took it.
         """
         request, redacted = self._request(scope, new, operation_id, tier)
-        try:
-            appended = await self._appender.append(request)
-        except ConflictError:  # another writer chose the same id
-            appended = await retry_on_conflict(lambda: self._appender.append(request))
+        appended = await self._once(request)
         return replace(appended, redacted=redacted) if redacted else appended
+
+    async def _once(self, request: AppendRequest) -> AppendedTurn:
+        """Append the turn. While another call of the same operation is in flight, wait for it and return its turn."""
+        if not request.may_be_repeated:
+            return await self._append_one(request)
+        operation = (request.write.scope, request.write.operation_id)
+        own = Future[AppendedTurn]()
+        while (running := self._in_flight.setdefault(operation, own)) is not own:
+            try:
+                done = await asyncio.shield(asyncio.wrap_future(running))
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if not running.cancelled() or (task is not None and task.cancelling()):
+                    raise
+                continue  # the other call failed
+            return replace(done, repeated=True)
+        try:
+            appended = await self._append_one(request)
+            own.set_result(appended)
+            return appended
+        finally:
+            del self._in_flight[operation]
+            own.cancel()  # unless it is done
+
+    async def _append_one(self, request: AppendRequest) -> AppendedTurn:
+        try:
+            return await self._appender.append(request)
+        except ConflictError:  # another writer chose the same id
+            return await retry_on_conflict(lambda: self._appender.append(request))
 
     async def append_all(
         self,

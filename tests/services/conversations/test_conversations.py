@@ -275,3 +275,22 @@ async def test_a_turn_from_the_future_is_refused_and_a_fast_clock_does_not_date_
 async def test_a_turn_from_before_the_first_id_is_refused(service: Conversations) -> None:
     with pytest.raises(InvalidRequestError, match="1970"):
         await service.append(CHAT, NewTurn(Role.USER, "in 1960", said_at=datetime(1960, 1, 1, tzinfo=UTC)))
+
+
+async def test_the_same_operation_many_times_at_once_is_one_turn(service: Conversations) -> None:
+    sent = [service.append(CHAT, said("once"), operation_id="one operation") for _ in range(20)]
+
+    turns = {appended.turn.id for appended in await asyncio.gather(*sent)}
+
+    loaded = await service.load(CHAT)
+    assert (len(turns), loaded.turn_count, len(loaded.turns)) == (1, 1, 1)
+
+
+async def test_a_repetition_goes_on_when_the_call_that_it_waits_for_is_cancelled(service: Conversations) -> None:
+    first = asyncio.create_task(service.append(CHAT, said("once"), operation_id="one operation"))
+    second = asyncio.create_task(service.append(CHAT, said("once"), operation_id="one operation"))
+    await asyncio.sleep(0)
+    first.cancel()
+
+    assert (await second).turn.content == "once"
+    assert (await service.load(CHAT)).turn_count == 1
