@@ -18,7 +18,7 @@ INSTALL  = $(PYTHON) -m pip install --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run test test-slow test-lowest lint format docs docs-api docs-trust wheel bundle image bench bench-conversations \
-        bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes conformance faults engines lock clean
+        bench-dax bench-mechanisms bench-plugins bench-recall bench-sizes conformance faults sbom engines lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
@@ -89,6 +89,10 @@ bench-sizes: $(READY) ## Measure recall with 10,000 and 100,000 memories, over s
 faults: engines ## Run the whole fault matrix, two hours at most; SHORT=--short takes a minute or two
 	$(PYTHON) -m tests.faults.matrix $(SHORT) --json docs/trust/faults.json
 	$(PYTHON) -m tests.project.trust_page
+
+sbom: $(READY) ## Write the bill of materials (CycloneDX 1.6) into dist/
+	@mkdir -p dist
+	$(PYTHON) -m tests.project.sbom dist/sbom.json
 
 conformance: engines ## Run the official MCP conformance suite: own tools against a baseline, and fixtures
 	$(PYTHON) -m tests.conformance.run --json docs/trust/conformance.json
