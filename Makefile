@@ -72,6 +72,8 @@ bench-conversations: engines ## Measure conversations on Redis and DynamoDB Loca
 bench-plugins: engines ## Measure breakers, the shared agent state, and what a turn of an agent costs
 	$(PYTHON) -m tests.bench.plugins
 	$(PYTHON) -m tests.bench.agents
+	$(PYTHON) -m tests.bench.requests_per_turn
+	$(PYTHON) -m tests.bench.injection
 
 bench-dax: engines ## Measure a day of 1,000 users behind DAX, on the cluster of the tests
 	$(PYTHON) -m tests.bench.dax

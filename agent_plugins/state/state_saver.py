@@ -139,7 +139,10 @@ class StateSaver:
             self._apply_locally(batch)
 
     async def _exchange(self, operations: Sequence[Operation]) -> None:
-        states = (await self._memory()).states
+        memory = await self._memory()
+        states = memory.states
+        if await self._written_over_last_read(memory, operations):
+            return
         while True:
             stored = await states.read(self._scope)
             found = SessionState.from_plain(stored.value)
@@ -154,6 +157,23 @@ class StateSaver:
             else:
                 break
         self._saved(newest, state, version, operations)
+
+    async def _written_over_last_read(self, memory: Memory, operations: Sequence[Operation]) -> bool:
+        """Write over the state that was read last, without reading it again; return False if that cannot be done.
+
+        The write is refused if another state is stored now. What cannot be applied may be due to an older state.
+        """
+        if self.status is not Status.COMPLETE or not any(one.must_be_saved for one in operations):
+            return False
+        state = self._applied(self._stored, operations)
+        if state is self._stored or any(one.error is not None or one.repeated for one in operations):
+            return False
+        try:
+            version = await memory.states.write(self._scope, state.to_plain(), expected_version=self._version)
+        except ConflictError:
+            return False
+        self._saved(self._stored, state, version, operations)
+        return True
 
     def _is_older(self, found: SessionState, version: int) -> bool:
         return 0 < version < self._version and found.origin == self._stored.origin

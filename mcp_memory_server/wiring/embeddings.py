@@ -2,6 +2,7 @@
 
 from mcp_memory_server.addresses import BedrockModel, BuiltInModel, ModelFolder, Nowhere, parse_embeddings
 from mcp_memory_server.ports.embedder import Embedder
+from mcp_memory_server.ports.known_words import KnownWords
 from mcp_memory_server.ports.search_index import SearchIndex
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring.packages import missing_package
@@ -51,6 +52,20 @@ def built_in_fine_embedder() -> Embedder:
     from mcp_memory_server.adapters.multilingual_e5.embedder import MultilingualE5Embedder
 
     return MultilingualE5Embedder()
+
+
+def built_in_word_vectors(fine: Embedder | None) -> KnownWords | None:
+    """Return the vectors of single words that belong to the fine model, None if it is another one or there is none."""
+    if fine is None:
+        return None
+    # Imported here: it loads numpy.
+    from mcp_memory_server.adapters.multilingual_e5.embedder import MODEL
+
+    if fine.model != MODEL:
+        return None
+    from mcp_memory_server.adapters.multilingual_e5.word_vectors import WordVectors
+
+    return WordVectors()
 
 
 def new_search_index() -> SearchIndex:

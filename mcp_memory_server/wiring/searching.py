@@ -17,7 +17,7 @@ from mcp_memory_server.services.recall.index_registry import IndexRegistry
 from mcp_memory_server.services.recall.nearby_turns import NearbyTurns
 from mcp_memory_server.services.recall.reembedding import Reembedding
 from mcp_memory_server.services.sessions.session_activity import LocalWrites
-from mcp_memory_server.wiring.embeddings import new_search_index
+from mcp_memory_server.wiring.embeddings import built_in_word_vectors, new_search_index
 
 BACKGROUND_THREAD = "memory-background"
 
@@ -56,7 +56,7 @@ def searching_over(
 
     ``near`` is the same table, for reads that a cache may answer.
     """
-    embeddings = Embeddings(embedder, fine, enter_turns=vectors is not None)
+    embeddings = Embeddings(embedder, fine, known_words=built_in_word_vectors(fine), enter_turns=vectors is not None)
     background = EventLoopThread(BACKGROUND_THREAD)
     turns = PastTurns(table, embeddings.model)
     reembedding = Reembedding(table, embeddings, background)

@@ -43,10 +43,10 @@ def made_from(published: Path) -> bytes:
     no_means = {f"mean_of_{what}": np.zeros(WIDTH, np.float32) for what in ("passages", "questions")}
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         draft = Path(folder) / WEIGHTS.name
-        draft.write_bytes(_safetensors({**arrays, **no_means}, origin))
+        draft.write_bytes(safetensors({**arrays, **no_means}, origin))
         weights = Weights(draft)
         means = means_of(Model(weights, numpy_stages(weights)))
-    return _safetensors({**arrays, **means}, origin)
+    return safetensors({**arrays, **means}, origin)
 
 
 def means_of(model: Model) -> dict[str, Floats]:
@@ -73,7 +73,7 @@ def means_of_languages(model: Model) -> dict[str, Floats]:
 
 def means_file(model: Model) -> bytes:
     """Return the file of these."""
-    return _safetensors(means_of_languages(model), {})
+    return safetensors(means_of_languages(model), {})
 
 
 def _mean(model: Model, texts: Iterable[str], *, as_question: bool = False) -> NDArray[np.float64]:
@@ -116,7 +116,7 @@ def _quantised(name: str, rows: NDArray[np.uint8]) -> Arrays:
     return {f"{name}.levels": levels.reshape(*rows.shape[:-1], -1), f"{name}.scales": scales}
 
 
-def _safetensors(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
+def safetensors(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
     header: dict[str, Any] = {"__metadata__": metadata}
     ordered = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     end = 0

@@ -115,6 +115,11 @@ class TurnAppender:
         began, stores, scope = self._monotonic(), self._stores, request.write.scope
         to_table = self._waits_for_table and scope not in self._outbox_worker.queued
         placed = await self._place(request, enqueue=stores.outbox_is_in_cache and not to_table)
+        return await self._kept(request, placed, began, to_table=to_table)
+
+    async def _kept(self, request: AppendRequest, placed: PlacedTurn, began: float, *, to_table: bool) -> AppendedTurn:
+        """Store a turn that has its id, or queue it."""
+        stores, scope = self._stores, request.write.scope
         may_store = to_table and (placed.in_cache or stores.cache_epoch.may_bypass_cache())
         is_stored, _ = await asyncio.gather(
             self._store(placed) if may_store else _not_stored(),
@@ -137,8 +142,10 @@ class TurnAppender:
             UnavailableError: Neither the table nor the outbox took them. Some may be stored.
         """
         stores, scope = self._stores, requests[0].write.scope
-        if not self._waits_for_table or stores.cache is not None or scope in self._outbox_worker.queued:
+        if not self._waits_for_table or scope in self._outbox_worker.queued:
             return [await self.append(request) for request in requests]
+        if stores.cache is not None:
+            return await self._append_all_cached(requests)
         known = await self._recent_operations(requests[0])
         if any(request.write.operation_id in known for request in requests):
             return [await self.append(request) for request in requests]
@@ -146,16 +153,49 @@ class TurnAppender:
         for request in requests:
             await self._observer.appended(scope, request.tier, trims=False)
             placed.append(self._place_after(request.write, max(known.values(), default="")))
-        try:
-            await stores.timeout.ask(lambda: stores.stored.put_all([one.write for one in placed]))
-        except UnavailableError:
-            if stores.outbox is None:
-                raise
+        if not await self._store_all([one.write for one in placed]):
             for one in placed:
                 queued = QueuedTurn(scope, one.write.turn, one.write.operation_id, stores.now())
                 await self._outbox_worker.queue(queued, is_queued=False)
             return [AppendedTurn(one.write.turn, pending=True) for one in placed]
         return [AppendedTurn(one.write.turn) for one in placed]
+
+    async def _append_all_cached(self, requests: Sequence[AppendRequest]) -> list[AppendedTurn]:
+        """Append turns with one write of the table, after each was placed in the cache."""
+        began, stores, scope = self._monotonic(), self._stores, requests[0].write.scope
+        placed = [await self._place(request, enqueue=False) for request in requests]
+        if not all(one.in_cache and not one.repeated for one in placed):
+            both = zip(requests, placed, strict=True)
+            return [await self._kept(request, one, began, to_table=True) for request, one in both]
+        is_stored, *_ = await asyncio.gather(
+            self._store_all([one.write for one in placed]),
+            *(
+                self._observer.appended(scope, request.tier, trims=one.trims)
+                for request, one in zip(requests, placed, strict=True)
+            ),
+        )
+        in_time = is_stored and self._monotonic() - began < _STORED_IN_TIME
+        appended: list[AppendedTurn] = []
+        for request, one in zip(requests, placed, strict=True):
+            recorded = in_time or (
+                is_stored and await record_in_cache(stores, one.write, request.tier, counted_in=one.counted_in)
+            )
+            if not recorded:
+                queued = QueuedTurn(scope, one.write.turn, one.write.operation_id, stores.now(), one.counted_in)
+                await self._outbox_worker.queue(queued, is_queued=False)
+            appended.append(AppendedTurn(one.write.turn, pending=not recorded))
+        return appended
+
+    async def _store_all(self, writes: Sequence[TurnWrite]) -> bool:
+        """Write the turns to the table; return False if the outbox has to take them because it did not answer."""
+        stores = self._stores
+        try:
+            await stores.timeout.ask(lambda: stores.stored.put_all(writes))
+        except UnavailableError:
+            if stores.outbox is None:
+                raise
+            return False
+        return True
 
     def _place_after(self, write: TurnWrite, newest: str) -> PlacedTurn:
         """Give the turn an id after this one, and after that of every turn that this process appended."""

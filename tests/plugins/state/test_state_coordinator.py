@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -337,3 +338,27 @@ async def test_what_was_forgotten_with_a_user_does_not_come_back(memory: Memory)
     saved = await coordinator.change(take_turn())
 
     assert "secret" not in saved.state.conversation.slots
+
+
+async def test_a_change_of_a_state_that_was_read_needs_no_second_read(memory: Memory) -> None:
+    coordinator = StateCoordinator(memory, CHAT)
+    await coordinator.refresh()
+
+    with patch.object(memory.table, "get", side_effect=AssertionError("read again")):
+        saved = await coordinator.change(take_turn())
+
+    elsewhere = StateCoordinator(memory, CHAT)
+    await elsewhere.refresh()
+    assert saved.status is Status.COMPLETE
+    assert elsewhere.state.conversation.turn_count == 1
+
+
+async def test_a_change_of_a_state_that_another_process_has_changed_since_keeps_both(memory: Memory) -> None:
+    coordinator, elsewhere = StateCoordinator(memory, CHAT), StateCoordinator(memory, CHAT)
+    await coordinator.refresh()
+    await elsewhere.change(fill_slot("title", "Dune", confirmed=True))
+
+    saved = await coordinator.change(take_turn())
+
+    assert saved.state.conversation.slots["title"].value == "Dune"
+    assert saved.state.conversation.turn_count == 1

@@ -1,11 +1,14 @@
 """Turns that were said one after another are stored in order, each once, in one write of the table."""
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
+from uuid import uuid4
 
 import pytest
 
+from mcp_memory_server.adapters.redis.sessions import open_redis
 from mcp_memory_server.domain.kernel.items import Write
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role
@@ -13,12 +16,14 @@ from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.services.conversations.conversations import Conversations
-from mcp_memory_server.wiring import running
+from mcp_memory_server.wiring import SessionBackends, running
 from tests.clock import FakeClock
+from tests.engines.servers import RedisServer
 
 pytestmark = pytest.mark.anyio
 
 CHAT = Scope("ana", "chat#1")
+PATIENCE = timedelta(seconds=30)
 
 
 @pytest.fixture
@@ -112,3 +117,48 @@ async def test_credentials_are_redacted_in_each(conversations: Conversations) ->
 async def test_each_turn_needs_its_operation_id(conversations: Conversations) -> None:
     with pytest.raises(InvalidRequestError, match="2 turns need 2 operation ids, got 1"):
         await conversations.append_all(CHAT, said("Hello.", "Hello."), operation_ids=["a"])
+
+
+@pytest.fixture
+async def cached(item_table: ItemTable, clock: FakeClock, shared_redis: RedisServer) -> AsyncIterator[Conversations]:
+    sessions = open_redis(shared_redis.url, deadline=PATIENCE, settling=timedelta(0))
+    beside = SessionBackends(sessions.cache, deadlines=sessions.deadlines)
+    async with running(item_table, beside, now=clock) as memory:
+        yield memory.conversations
+    await sessions.close()
+
+
+async def test_with_a_session_cache_they_are_stored_in_order_with_one_write(
+    cached: Conversations, item_table: ItemTable
+) -> None:
+    chat = Scope("ana", uuid4().hex)
+    await cached.append_all(chat, said("Where is it?", "On the shelf."))
+
+    with patch.object(item_table, "put", side_effect=AssertionError("each by itself")):
+        await cached.append_all(chat, said("Which one?", "The second.", "Thanks."))
+
+    for turns in (None, 10):
+        loaded = await cached.load(chat, turns=turns)
+        assert [turn.content for turn in loaded.turns] == [
+            "Where is it?",
+            "On the shelf.",
+            "Which one?",
+            "The second.",
+            "Thanks.",
+        ]
+        assert (loaded.turn_count, loaded.token_count) == (5, 15)
+
+
+async def test_with_a_session_cache_repeating_them_stores_and_counts_nothing_twice(cached: Conversations) -> None:
+    chat = Scope("ana", uuid4().hex)
+    first = await cached.append_all(chat, said("Where is it?", "On the shelf."), operation_ids=("a", "b"))
+    again = await cached.append_all(
+        chat, said("Where is it?", "On the shelf.", "Thanks."), operation_ids=("a", "b", "c")
+    )
+
+    assert [one.repeated for one in again] == [True, True, False]
+    assert [one.turn.id for one in again[:2]] == [one.turn.id for one in first]
+    for turns in (None, 10):
+        loaded = await cached.load(chat, turns=turns)
+        assert [turn.content for turn in loaded.turns] == ["Where is it?", "On the shelf.", "Thanks."]
+        assert loaded.turn_count == 3

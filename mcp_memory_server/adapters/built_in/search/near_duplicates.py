@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from mcp_memory_server.adapters.built_in.search.columns import Rows
 from mcp_memory_server.adapters.built_in.search.document_rows import DocumentRows
-from mcp_memory_server.adapters.built_in.search.postings import Postings
 
 SAME = 0.9
 """Two documents with this share of their terms in common say the same, unless a number differs."""
@@ -27,17 +26,20 @@ def said_once(ranked: Sequence[int], statements: Mapping[int, int]) -> dict[int,
 
 def repetitions_last(rows: Rows, documents: DocumentRows) -> list[int]:
     """Return the places of the rows in their order, but of those that repeat an earlier one behind all others."""
+    alike = documents.coarse.alike(rows)
+    if not alike:
+        return list(range(len(rows)))
     again: dict[int, None] = {}
-    for earlier, later in documents.coarse.alike(rows):
-        is_settled = earlier in again or later in again
-        if not is_settled and _say_the_same(documents.postings, rows[earlier], rows[later]):
+    terms = [frozenset(documents.postings.text_terms(row)) for row in rows]
+    numbers = [frozenset(filter(documents.postings.is_number, some)) for some in terms]
+    for earlier, later in alike:
+        # Compared first: lists of things that differ in a number have many pairs.
+        if numbers[earlier] != numbers[later] or earlier in again or later in again:
+            continue
+        if _say_the_same(terms[earlier], terms[later]):
             again[later] = None
     return [*(place for place in range(len(rows)) if place not in again), *again]
 
 
-def _say_the_same(postings: Postings, one: int, other: int) -> bool:
-    first, second = set(postings.text_terms(one)), set(postings.text_terms(other))
-    if min(len(first), len(second)) < FEWEST:
-        return False
-    is_same = len(first & second) >= SAME * len(first | second)
-    return is_same and not any(map(postings.is_number, first ^ second))
+def _say_the_same(first: frozenset[int], second: frozenset[int]) -> bool:
+    return min(len(first), len(second)) >= FEWEST and len(first & second) >= SAME * len(first | second)
