@@ -78,7 +78,7 @@ async def _prompt(event: dict[str, Any], settings: Settings) -> Mapping[str, Any
 
 
 async def _stop(event: dict[str, Any], settings: Settings) -> Mapping[str, Any]:
-    """Store an answer, and end the session, which the next prompt continues: such agents report no other end."""
+    """Store an answer, and end the session, which the next prompt continues: not every such agent reports its end."""
     _, on_stop = hook_tools()
     arguments = {**_turn(event), "last_assistant_message": str(event.get("last_assistant_message") or "")}
     async with open_memory(settings) as memory:
