@@ -8,12 +8,13 @@ from mcp_memory_server.domain.context.page import ContextPage
 from mcp_memory_server.domain.kernel.text import one_line, shortened
 from mcp_memory_server.domain.language.mentions import is_stale
 from mcp_memory_server.domain.recall.answers import SMALLEST_BUDGET, reply_text
-from mcp_memory_server.domain.summaries.summary import Level, Summary, open_questions
+from mcp_memory_server.domain.summaries.summary import Level, Sentiment, Summary, open_questions
 
 MOST_TOKENS = 360
 """The limit for a large page; on a small page it is its share."""
 SHARE = 0.45
 MOST_OPEN = 4
+MOST_TOPICS = 5
 LONGEST_LINE = 220
 _LEVELS = (Level.SESSION, Level.WEEK, Level.MONTH)
 
@@ -98,8 +99,10 @@ def _lines(summaries: Sequence[Summary], now: datetime) -> Iterator[str]:
     last = next((one for one in ordered if one.level is Level.SESSION), None)
     if last is not None:
         turns = f", {last.turn_count} turns" if last.turn_count else ""
-        yield f"## Last conversation ({_ago(last.until, now)}{turns})"
+        yield f"## Last conversation ({_ago(last.until, now)}{turns}{_mood(last)})"
         yield from (_line(sentence) for sentence in last.discussed)
+        if last.topics:
+            yield _line(f"topics: {', '.join(list(last.topics)[:MOST_TOPICS])}")
     questions = open_questions(list(ordered))[:MOST_OPEN]
     if questions:
         yield "## Still open"
@@ -112,6 +115,10 @@ def _lines(summaries: Sequence[Summary], now: datetime) -> Iterator[str]:
         about = ", ".join(list(profile.topics)[:6])
         yield _line(f"since {profile.since:%Y-%m}: {profile.session_count} conversations, mostly about {about}")
     yield from (_line(_brief(one)) for one in older if one.discussed or one.topics)
+
+
+def _mood(summary: Summary) -> str:
+    return "" if summary.sentiment is Sentiment.NEUTRAL else f", the user sounded {summary.sentiment}"
 
 
 def _brief(summary: Summary) -> str:

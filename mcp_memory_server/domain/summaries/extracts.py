@@ -40,6 +40,14 @@ BETWEEN = " · "
 _DEFERS = re.compile(
     r"i(?:'ll| will) (?:have to |need to )?(?:check|look into|find out|get back|ask|follow up|let you know)"
     r"|i (?:don't|do not|am not|'m not) (?:know|sure|certain|have (?:that|this|an answer))|not sure|no answer yet"
+    r"|\b(?:i|we) (?:could not|couldn't|cannot|can't|was not able to|wasn't able to|were not able to|did not|didn't)"
+    r" (?:yet )?(?:find|reach|determine|confirm|verify|establish|learn|tell|get (?:an? )?(?:answer|reply|hold))"
+    r"|\b(?:i|we) (?:am|are|was|were) unable to"
+    r"|\b(?:found|have|got|there is|there was) no (?:answer|reply|response|information)"
+    r"|nobody (?:knows|answered|replied)"
+    r"|(?:konnte|kann)[^.!?]{0,40} nicht (?:herausfinden|finden|klären|sagen|beantworten)"
+    r"|keine (?:Antwort|Auskunft|Information)"
+    r"|no (?:pude|puedo|he podido) (?:averiguar|encontrar|confirmar|saber)|(?:sin|no hay) (?:respuesta|información)"
     r"|let me (?:check|find)"
     r"|(?:need|have) to (?:check|find out|ask)|still (?:open|unclear|waiting)|will (?:check|find out|get back)"
     r"|das (?:kläre|prüfe|weiß) ich|ich (?:prüfe|kläre|melde mich|weiß es nicht|bin (?:mir )?nicht sicher)"
@@ -65,6 +73,11 @@ _SAID_ABOUT_ANYTHING = """
     want need like would could should have been with this that from your about please make today tomorrow really still
     there their thank thanks hello okay sure yesterday week next last time well prefer always never going moved work
     works live lives user assistant
+    hate hates hated great love loves loved like liked good nice fine best better worse worst cool awesome excellent
+    perfect wonderful terrible awful happy glad angry annoying sorry sure maybe very much many more most some
+    thing things stuff
+    think know knew tell told said says find found does doing done getting take took come came look looking help helps
+    right wrong yeah yes actually again also just even only back been because then than them they what when where which
 """
 _COMMON = ASKING.union(_SAID_ABOUT_ANYTHING.split(), *STOP_WORDS.values())
 

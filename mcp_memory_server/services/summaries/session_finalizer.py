@@ -30,6 +30,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from threading import Lock
 from uuid import uuid4
 
 from mcp_memory_server.domain.kernel.log_labels import log_label
@@ -92,6 +93,8 @@ class SessionFinalizer:
         self._lessons = lessons
         self._rolling = rolling
         self._folding = folding
+        self._lock = Lock()
+        self._in_progress: set[Scope] = set()
 
     async def watch(self, sessions: Mapping[Scope, Tier]) -> None:
         """List these sessions in the table as due when they must be over."""
@@ -201,6 +204,18 @@ class SessionFinalizer:
         await self._summaries.put(scope, forgotten.taken_from(summary))
 
     async def _finish_and_settle(self, scope: Scope) -> int:
+        """Finish the session, unless this process is at it: a lease only keeps other processes away."""
+        with self._lock:
+            if scope in self._in_progress:
+                return 0
+            self._in_progress.add(scope)
+        try:
+            return await self._finish_alone(scope)
+        finally:
+            with self._lock:
+                self._in_progress.discard(scope)
+
+    async def _finish_alone(self, scope: Scope) -> int:
         try:
             done = await self._finish(scope)
         except TableDamagedError as error:

@@ -183,3 +183,41 @@ def test_sentences_end_where_people_end_them() -> None:
         "See now?",
     ]
     assert [asks(one) for one in ("Really?", "本当ですか。", "好吗", "Sure.")] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I could not find that out.",
+        "I'm sorry, I couldn't reach the hotel about dogs in the dining room.",
+        "We were not able to confirm whether dogs are allowed in the dining room of the hotel.",
+        "There was no answer from the hotel about dogs in the dining room.",
+        "Nobody answered at the hotel.",
+        "Das konnte ich leider nicht herausfinden.",
+        "No he podido averiguar si se permiten perros.",
+    ],
+)
+def test_a_reply_that_knows_nothing_closes_no_question(reply: str) -> None:
+    question = "Does the hotel allow dogs in the dining room?"
+
+    assert drafted(question, reply).unresolved == (question,)
+    assert drafted("Any news?", reply, questions=(question,)).answered == ()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Yes, dogs are allowed in the dining room of the hotel.",
+        "You could not find that out online: the hotel allows dogs in the dining room.",
+    ],
+)
+def test_a_reply_that_answers_closes_the_question(reply: str) -> None:
+    question = "Does the hotel allow dogs in the dining room?"
+
+    assert drafted(question, reply).unresolved == ()
+
+
+def test_topics_are_matters_and_not_feelings() -> None:
+    draft = drafted("I hate the new printer.", "Sorry!", "But I love the scanner, it is great.", "Good to know.")
+
+    assert draft.topics == ("printer", "scanner")

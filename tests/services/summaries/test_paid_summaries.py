@@ -238,3 +238,29 @@ async def test_the_metrics_say_why_the_built_in_summarizer_served(path: Path, cl
         await memory.finalizer.finish_due()
 
     assert noted.summaries == [("built-in", "invalid_reply"), ("anthropic", "ok"), ("built-in", "over_budget")]
+
+
+async def test_a_model_is_asked_once_for_a_session_that_two_callers_of_one_process_finish(
+    path: Path, clock: FakeClock
+) -> None:
+    async with paid("anthropic", path, clock) as (memory, service):
+        sessions = await hold_sessions(memory)
+        service.always = slow
+
+        await asyncio.gather(*(memory.finalizer.finish(sessions) for _ in range(3)))
+        await memory.finalizer.finish_due()
+
+        assert len(service.asked) == SESSIONS
+        assert await made_by(memory, sessions) == ["anthropic"] * SESSIONS
+
+
+async def test_a_model_is_asked_once_also_beside_the_background_worker(path: Path, clock: FakeClock) -> None:
+    async with MODELS["anthropic"](PATIENCE) as (summarizer, service):
+        options = FinalizerOptions(ChosenModel(summarizer, HAIKU, parse_ceiling("none")))
+        async with finalizing_memory(path, clock, options=options, runs=True) as memory:
+            service.always = slow
+            sessions = await hold_sessions(memory)
+            await memory.finalizer.finish_due()
+
+        assert len(service.asked) == SESSIONS
+        assert len(sessions) == SESSIONS
