@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_memory_server.services.conversations.chats import Chats
     from mcp_memory_server.services.conversations.conversations import Conversations
     from mcp_memory_server.services.conversations.redrive import Redrive
+    from mcp_memory_server.services.conversations.session_list import SessionList
     from mcp_memory_server.services.conversations.tool_log import ToolLog
     from mcp_memory_server.services.kernel.spending import Spending
     from mcp_memory_server.services.sessions.shared_states import SharedStates
@@ -66,6 +67,13 @@ class Memory:
     def conversations(self) -> "Conversations":
         """Turns of sessions: append, load, page back, end."""
         return self.sessions().conversations
+
+    @property
+    def session_list(self) -> "SessionList":
+        """The sessions of a user, each with its statistics."""
+        from mcp_memory_server.services.conversations.session_list import SessionList
+
+        return SessionList(self.table)
 
     @property
     def chats(self) -> "Chats":

@@ -103,6 +103,7 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = _command(commands, "doctor", "doctor", "doctor", "check settings, engine and permissions; try a memory")
     _json(doctor)
     _add_memory_commands(commands)
+    _add_conversation_commands(commands)
     _add_transfer_commands(commands)
 
     hook = _command(commands, "hook", "hook", "hook", "answer a hook of a coding agent; its plugin calls this")
@@ -236,6 +237,33 @@ def _add_memory_commands(commands: Any) -> None:
         help="leave the turns, summaries and logged calls that say the same as they are",
     )
     _json(forget)
+
+
+def _add_conversation_commands(commands: Any) -> None:
+    sessions = _command(
+        commands, "sessions", "conversations", "sessions", "list conversations, with their length and times"
+    )
+    _limit(sessions, 100)
+    _json(sessions, nothing=[])
+
+    turns = _command(commands, "turns", "conversations", "turns", "show the last turns of a conversation")
+    turns.add_argument("session", help="its id, as `sessions` shows it")
+    _limit(turns, 20)
+    _json(turns, nothing=[])
+
+    chats = _command(commands, "chats", "conversations", "chats", "list active chats, or past ones with an agent")
+    chats.add_argument("agent", nargs="?", help="also the past chats with this agent")
+    _limit(chats, 20)
+    _json(chats, nothing=[])
+
+    log = _command(commands, "tool-log", "conversations", "tool_log", "list calls of tools, newest first")
+    log.add_argument("session", nargs="?", help="only those of this conversation")
+    _limit(log, 50)
+    _json(log, nothing=[])
+
+
+def _limit(parser: argparse.ArgumentParser, default: int) -> None:
+    parser.add_argument("--limit", type=int, default=default, help="how many at most (default: %(default)s)")
 
 
 def _add_transfer_commands(commands: Any) -> None:

@@ -16,6 +16,7 @@ from mcp_memory_server.domain.sessions.limits import Tier
 from mcp_memory_server.domain.sessions.turns import MAX_CONTENT_BYTES, NewTurn, Role, Turn, View
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.services.conversations.session_list import SessionStatistics
 from mcp_memory_server.services.sessions.session_reader import LoadedSession
 from mcp_memory_server.tools import Reply, memory_tool
 
@@ -142,12 +143,24 @@ async def load_context(
     return page.to_reply()
 
 
+@memory_tool("List conversations", returns={"sessions": {"type": "array"}}, read_only=True)
+async def list_sessions(memory: Memory, scope: Scope, limit: int = 20, cursor: str | None = None) -> Reply:
+    """List the user's conversations with their turns, tokens, and the times of their first and last turn."""
+    page = await memory.session_list.page(scope, limit=limit, cursor=cursor)
+    return _with_cursor({"status": "complete", "sessions": [_session(one) for one in page.sessions]}, page.cursor)
+
+
 @memory_tool("Begin a chat", idempotent=False)
 async def create_chat(
-    memory: Memory, scope: Scope, agent: str, title: str | None = None, agent_version: str | None = None
+    memory: Memory,
+    scope: Scope,
+    agent: str,
+    title: str | None = None,
+    agent_version: str | None = None,
+    operation_id: Annotated[str | None, _OPERATION] = None,
 ) -> Reply:
     """Begin the chat of the user with an agent. Fails if one is active: renew it instead."""
-    chat = await memory.chats.create(scope, agent, title=title, agent_version=agent_version)
+    chat = await memory.chats.create(scope, agent, agent_version=agent_version, title=title, operation_id=operation_id)
     return {"status": "complete", "chat": _chat(chat)}
 
 
@@ -159,23 +172,45 @@ async def active_chat(memory: Memory, scope: Scope, agent: str) -> Reply:
 
 
 @memory_tool("Renew the chat", idempotent=False)
-async def renew_chat(memory: Memory, scope: Scope, agent: str) -> Reply:
+async def renew_chat(
+    memory: Memory,
+    scope: Scope,
+    agent: str,
+    title: str | None = None,
+    agent_version: str | None = None,
+    operation_id: Annotated[str | None, _OPERATION] = None,
+) -> Reply:
     """End the active chat, which becomes history, and begin a new one, in one step."""
-    return {"status": "complete", "chat": _chat(await memory.chats.renew(scope, agent))}
+    chat = await memory.chats.renew(scope, agent, agent_version=agent_version, title=title, operation_id=operation_id)
+    return {"status": "complete", "chat": _chat(chat)}
 
 
 @memory_tool("End the chat", destructive=True)
-async def delete_chat(memory: Memory, scope: Scope, agent: str) -> Reply:
+async def delete_chat(
+    memory: Memory, scope: Scope, agent: str, operation_id: Annotated[str | None, _OPERATION] = None
+) -> Reply:
     """End the active chat. It stays in the history with the time of its deletion."""
-    await memory.chats.delete(scope, agent)
+    await memory.chats.delete(scope, agent, operation_id=operation_id)
     return {"status": "complete"}
 
 
 @memory_tool("Note the version of a chat")
-async def set_chat_version(memory: Memory, scope: Scope, chat_id: str, agent_version: str) -> Reply:
+async def set_chat_version(
+    memory: Memory,
+    scope: Scope,
+    chat_id: str,
+    agent_version: str,
+    operation_id: Annotated[str | None, _OPERATION] = None,
+) -> Reply:
     """Note which version of the agent serves a chat."""
-    chat = await memory.chats.set_agent_version(scope, chat_id, agent_version)
+    chat = await memory.chats.set_agent_version(scope, chat_id, agent_version, operation_id=operation_id)
     return {"status": "complete", "chat": _chat(chat)}
+
+
+@memory_tool("List active chats", returns={"chats": {"type": "array"}}, read_only=True)
+async def active_chats(memory: Memory, scope: Scope) -> Reply:
+    """List the active chats of the user with all agents."""
+    return {"status": "complete", "chats": [_chat(chat) for chat in await memory.chats.all_active(scope)]}
 
 
 @memory_tool("List past chats", returns={"chats": {"type": "array"}}, read_only=True)
@@ -222,6 +257,7 @@ async def tool_log(
 
 
 CONVERSATION_TOOLS = (
+    list_sessions,
     append_turn,
     load_session,
     end_session,
@@ -231,6 +267,7 @@ CONVERSATION_TOOLS = (
     renew_chat,
     delete_chat,
     set_chat_version,
+    active_chats,
     past_chats,
     log_tool_call,
     tool_log,
@@ -274,6 +311,18 @@ def _chat(chat: Chat) -> dict[str, Any]:
         "agent_version": chat.agent_version,
         "title": chat.title,
         "deleted_at": None if chat.deleted_at is None else chat.deleted_at.isoformat(),
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _session(session: SessionStatistics) -> dict[str, Any]:
+    values = {
+        "session_id": session.id,
+        "turn_count": session.turn_count,
+        "token_count": session.token_count,
+        "created_at": session.created_at.isoformat(timespec="milliseconds"),
+        "last_activity": session.last_activity.isoformat(timespec="milliseconds"),
+        "ended_at": None if session.ended_at is None else session.ended_at.isoformat(timespec="milliseconds"),
     }
     return {name: value for name, value in values.items() if value is not None}
 

@@ -14,9 +14,17 @@ from mcp_memory_server.server.identity import always
 
 pytestmark = pytest.mark.anyio
 
-TURN_TOOLS = ["append_turn", "load_session", "end_session"]
+TURN_TOOLS = ["list_sessions", "append_turn", "load_session", "end_session"]
 LOG_TOOLS = ["log_tool_call", "tool_log"]
-CHAT_TOOLS = ["create_chat", "active_chat", "renew_chat", "delete_chat", "set_chat_version", "past_chats"]
+CHAT_TOOLS = [
+    "create_chat",
+    "active_chat",
+    "renew_chat",
+    "delete_chat",
+    "set_chat_version",
+    "active_chats",
+    "past_chats",
+]
 
 
 @pytest.fixture
@@ -172,3 +180,34 @@ async def test_a_turn_with_a_credential_says_that_it_was_redacted(client: Client
     assert "redacted" not in plain
     turns = (await call(client, "load_session", session_id="chat"))["turns"]
     assert [turn["content"] for turn in turns] == ["Use [redacted] please.", "I forgot my password."]
+
+
+async def test_the_conversations_of_the_user_are_listed_page_by_page(client: Client) -> None:
+    for session in ("one", "two", "three"):
+        for text in ("Hello!", "And on."):
+            await call(client, "append_turn", session_id=session, role="user", content=text, token_count=3)
+    await call(client, "end_session", session_id="two")
+
+    first = await call(client, "list_sessions", limit=2)
+    rest = await call(client, "list_sessions", limit=2, cursor=first["cursor"])
+
+    listed = {one["session_id"]: one for one in [*first["sessions"], *rest["sessions"]]}
+    assert set(listed) == {"one", "two", "three"}
+    assert {(one["turn_count"], one["token_count"]) for one in listed.values()} == {(2, 6)}
+    assert [name for name, one in listed.items() if "ended_at" in one] == ["two"]
+    assert all(one["created_at"] <= one["last_activity"] for one in listed.values())
+    assert "cursor" not in rest
+
+
+async def test_a_repeated_operation_renews_a_chat_once_and_names_the_version(client: Client) -> None:
+    await call(client, "create_chat", agent="shop", operation_id="first")
+
+    renewed = [
+        await call(client, "renew_chat", agent="shop", agent_version="7", title="New", operation_id="again")
+        for _ in range(2)
+    ]
+
+    assert renewed[0]["chat"] == renewed[1]["chat"]
+    assert renewed[0]["chat"]["agent_version"] == "7"
+    assert (await call(client, "active_chats"))["chats"] == [renewed[0]["chat"]]
+    assert len((await call(client, "past_chats", agent="shop"))["chats"]) == 1

@@ -80,6 +80,8 @@ READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("recall", {"query": "tea"}),
     ("load_session", {"session_id": "s", "view": "everything"}),
     ("load_session", {"session_id": "s", "turns": 5}),
+    ("list_sessions", {}),
+    ("active_chats", {}),
     ("past_chats", {"agent": "a"}),
     ("tool_log", {}),
 )

@@ -140,6 +140,11 @@ class Chats:
         place = await self._place(scope, agent)
         return None if place is None else chat_from(place)
 
+    async def all_active(self, scope: Scope) -> list[Chat]:
+        """Return the active chats of the user with all agents."""
+        page = await self._table.query(keys.user_partition(scope.user_id), prefix=keys.ACTIVE_CHATS, limit=None)
+        return [chat for item in page.items if (chat := chat_from(item)) is not None]
+
     async def past(
         self, scope: Scope, agent: str, *, limit: int = DEFAULT_CHATS, cursor: str | None = None
     ) -> ChatPage:
