@@ -31,9 +31,9 @@ def _faults() -> str:
     head = (
         "## Faults\n\n`make faults`. Each row has a seed that repeats it and a time that bounds it: *tried* is how\n"
         "often it was reached, of the number wanted. Lost, duplicated, wrong and crossed have to be 0.\n\n"
-        "Not covered: a power loss below the file system (logs are torn behind what was acknowledged), Sentinel, a full\n"
-        "disk (which has a test of its own), and one operation id sent at the same moment to two processes without\n"
-        "Redis, which may store the turn twice.\n"
+        "Not covered: a power loss below the file system (logs are torn behind what was acknowledged), Sentinel,\n"
+        "a full disk (which has a test of its own), and one operation id sent at the same moment to two processes\n"
+        "without Redis, which may store the turn twice.\n"
     )
     lines = [f"| fault | seed | wanted | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * (len(COLUMNS) + 2)}"]
     for row in rows:
