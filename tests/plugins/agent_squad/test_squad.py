@@ -319,11 +319,11 @@ def test_what_a_user_states_to_a_squad_is_learned_after_the_turn_or_at_the_end(s
     squad = squad_of(shared, Clerk("orders", lambda _: "Noted."), learn_by="rules")
     later = squad_of(shared, Clerk("orders", lambda _: "Noted."))
 
-    ask_squad(squad, "orders: I live in Porto.")
+    ask_squad(squad, "I live in Porto. Where are my orders?")
     for one in squad._memory.in_progress():
         one.result(30)
     first = [fact.text for fact in ask(lambda memory: memory.facts.all(ANA))]
-    ask_squad(later, "orders: I work at Acme.")
+    ask_squad(later, "I work at Acme. Where are my orders?")
     asyncio.run(later.end_session("ana", "s1"))
 
     assert first == ["The user lives in Porto."]
