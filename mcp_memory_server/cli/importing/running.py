@@ -1,11 +1,12 @@
 """Importing the memories of another program: read, show or write, and report."""
 
 import argparse
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import BadZipFile
 
 from mcp_memory_server.cli.existing import missing_file
 from mcp_memory_server.cli.importing.entries import Entry, Refused
@@ -14,6 +15,7 @@ from mcp_memory_server.cli.importing.sources import Source
 from mcp_memory_server.cli.printing import ProgressLine, print_json, print_table, say
 from mcp_memory_server.domain.conversations.transcripts import TranscribedTurn
 from mcp_memory_server.domain.facts.fact import Statement
+from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.conversations.conversations import Transcribed
 from mcp_memory_server.services.users.imports import ImportedFacts
@@ -26,8 +28,9 @@ SHOWN = 10
 
 async def import_of_another_program(source: Source, parsed: argparse.Namespace, settings: Settings) -> int:
     """Add the memories and conversations of another program; 0 also if some parts could not be used."""
-    recognised = format_of(source)
-    entries = _read(recognised.read(source, parsed.owner))
+    with _named(source):
+        recognised = format_of(source)
+        entries = _read(recognised.read(source, parsed.owner))
     statements = [one for one in entries if isinstance(one, Statement)]
     turns = [one for one in entries if isinstance(one, TranscribedTurn)]
     refused = [one for one in entries if isinstance(one, Refused)]
@@ -45,6 +48,23 @@ async def import_of_another_program(source: Source, parsed: argparse.Namespace, 
         _show(statements, turns)
     _report(facts, said, refused, done="would add" if parsed.dry_run else "added")
     return 0
+
+
+@contextmanager
+def _named(source: Source) -> Iterator[None]:
+    """Report data of another shape than its program writes in one line. Nothing was written yet."""
+    try:
+        yield
+    except (
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        BadZipFile,
+    ) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InvalidRequestError(f"{source.name!r} cannot be read ({reason}). Nothing was imported") from error
 
 
 def _read(entries: Any) -> list[Entry]:

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -82,9 +83,11 @@ class Source:
         """The bytes of the file; empty for a folder."""
         try:
             data = b"" if self.path.is_dir() else self.path.read_bytes()
+            return gzip.decompress(data) if data.startswith(_GZIP) else data
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InvalidRequestError(f"{self.name!r} is damaged: {error}") from error
         except OSError as error:
             raise InvalidRequestError(f"cannot read {self.name!r}: {error.strerror}") from error
-        return gzip.decompress(data) if data.startswith(_GZIP) else data
 
     @property
     def is_folder(self) -> bool:

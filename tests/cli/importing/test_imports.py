@@ -319,6 +319,29 @@ def test_an_unknown_file_is_refused_with_what_would_be_right(run: Run, tmp_path:
     assert "import --help" in refused.err
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("conversations.json", b'[{"uuid": "1", "chat_messages": ["no message"]}]'),
+        ("conversations.json", b'[{"conversation_id": "1", "mapping": {"a": 7}, "current_node": "a"}]'),
+        ("export.zip", b"PK\x03\x04 and then nothing"),
+        ("export.json.gz", b"\x1f\x8b\x08 and then nothing"),
+        ("items.json", b'{"Items": [{"PK": {"S": "u"}, "SK": {"S": "1"}, "text": {"N": "many"}}]}'),
+    ],
+)
+def test_data_of_another_shape_is_reported_in_one_line_and_adds_nothing(
+    name: str, content: bytes, run: Run, table: Path, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    refused = run("import", str(tmp_path / name))
+
+    (line,) = refused.err.splitlines()
+    assert refused.code == 2
+    assert name in line
+    assert not table.exists()
+
+
 def test_a_refused_part_is_named_and_the_rest_comes_in(run: Run) -> None:
     done = run("import", str(FILES / "mem0.json"))
 
