@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+from mcp_memory_server import one_line
+
 LONGEST_VALUE = 200
 
 # Line ends of every kind, other control characters, and those that reverse the direction of text.
@@ -14,7 +16,7 @@ _MARKUP = {ord("<"): "&lt;", ord(">"): "&gt;", ord("`"): "'"}
 def quoted(value: Any, most: int = LONGEST_VALUE) -> str:
     """Return the value as data: a text in double quotes, anything else as JSON, cut to ``most`` characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    line = _NOT_ON_A_LINE.sub(" ", text).strip().encode(errors="replace").decode()
+    line = one_line(_NOT_ON_A_LINE.sub(" ", text)).encode(errors="replace").decode()
     if len(line) > most:
         line = line[: most - 1].rstrip() + "…"
     rendered = json.dumps(line, ensure_ascii=False) if isinstance(value, str) else line

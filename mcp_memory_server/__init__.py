@@ -19,6 +19,7 @@ from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.facts.preferences import SetBy
 from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind, Owners, Scope
 from mcp_memory_server.domain.kernel.status import Status
+from mcp_memory_server.domain.kernel.text import one_line
 from mcp_memory_server.domain.recall.answers import Recollection
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.errors import (
@@ -82,6 +83,7 @@ __all__ = [
     "__version__",
     "count_tokens",
     "error_reply",
+    "one_line",
     "open_memory",
     "open_metrics",
 ]

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from agent_plugins.memory.prompt_block import PromptSection, count_escape_tokens
-from mcp_memory_server import Role, Status, Turn, count_tokens
+from mcp_memory_server import Role, Status, Turn, count_tokens, one_line
 
+LONGEST_SPEAKER = 60
 LONGEST_TURN = 600
 """In characters of an earlier turn."""
 IN_SHORT = "- in short: "
@@ -25,9 +26,11 @@ def earlier_section(summary: str | None, turns: Sequence[Turn], missing: Sequenc
 
 def line_of(turn: Turn) -> str:
     """Return what was said, after who said it."""
-    said = " ".join(turn.content.split())
+    said = one_line(" ".join(turn.content.split()))
     cut = said if len(said) <= LONGEST_TURN else said[:LONGEST_TURN] + "…"
-    return f"- {turn.speaker or turn.role.value}: {cut}"
+    # A name is data too: it ends neither its line nor itself.
+    speaker = one_line(turn.speaker or turn.role.value).replace(":", " ")[:LONGEST_SPEAKER]
+    return f"- {speaker}: {cut}"
 
 
 def not_in(turns: Sequence[Turn], said: str) -> list[Turn]:

@@ -12,6 +12,18 @@ from mcp_memory_server.errors import InvalidRequestError, TooLargeError
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SPACES = re.compile(r"\s+")
 _NOT_ON_A_LINE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_JOINERS, _PRESENTATIONS = "\u200c\u200d", "\ufe0e\ufe0f"
+# A flag of a region is a black flag with a few tags and an end.
+_INVISIBLE = re.compile(
+    "(?P<flag>\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{1,6}\U000e007f)"
+    "|[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+# Arabic, the scripts of India and its neighbours, emoji with their colours and presentations.
+_JOINED = re.compile(
+    "[\u0600-\u06ff\u0750-\u077f\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\ufb50-\ufdff\ufe70-\ufefe"
+    "\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff]"
+)
 _FINAL_PUNCTUATION = " .!?。！？"  # noqa: RUF001 - also the full stops of other scripts
 # Without letters that look alike, so that a person can read an id aloud; 60 bits, so that two ids never collide.
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -40,7 +52,27 @@ def one_line(text: str) -> str:
 
     Control characters become spaces too, because a terminal would obey them.
     """
-    return _NOT_ON_A_LINE.sub(" ", text).strip()
+    return without_invisible(_NOT_ON_A_LINE.sub(" ", text)).strip()
+
+
+def without_invisible(text: str) -> str:
+    """Return the text without characters that nobody sees and models read: zero-width ones, tags, changes of direction.
+
+    Joiners between letters of scripts that need them stay, as do those of emoji, their colours, and their flags.
+    """
+    return text if text.isascii() or not _INVISIBLE.search(text) else _INVISIBLE.sub(_kept, text)
+
+
+def _kept(found: re.Match[str]) -> str:
+    sign, text = found.group(), found.string
+    before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+    if len(sign) == 1 and sign in _JOINERS:
+        return sign if _JOINED.match(before) and _JOINED.match(after) else ""
+    if len(sign) == 1 and sign in _PRESENTATIONS:
+        return sign if before and (unicodedata.category(before) == "So" or before in "#*0123456789") else ""
+    if found.lastgroup == "flag":
+        return sign
+    return ""
 
 
 def shortened(text: str, most: int) -> str:

@@ -66,7 +66,7 @@ def test_a_stored_text_can_neither_end_the_fence_nor_pose_as_another(plugin: Mem
     agent("Hi")
 
     prompt = model_of(agent).seen[0].text
-    assert prompt.count("</memory>") == 1
+    assert prompt.count("</memory") == 1
     assert "<system>" not in prompt
 
 
