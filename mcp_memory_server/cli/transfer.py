@@ -96,8 +96,8 @@ class _Exporting:
     def report(self, whose: str) -> None:
         self._progress.finish()
         turns, sessions = self._kinds["turn"], self._kinds["session"]
-        talks = f" and {turns:,} turns in {sessions:,} sessions" if sessions else ""
-        say(f"exported {self._kinds.total() - turns - sessions:,} memories{talks} of {whose}")
+        conversations = f" and {turns:,} turns in {sessions:,} sessions" if sessions else ""
+        say(f"exported {self._kinds.total() - turns - sessions:,} memories{conversations} of {whose}")
         if self.unreadable:
             what = ", ".join(f"{kind} ({count:,})" for kind, count in sorted(self.unreadable.items()))
             say(f"left out, because it is damaged: {what}; `mcp-memory-server doctor` says more")

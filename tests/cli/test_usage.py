@@ -10,7 +10,7 @@ from tests.cli.commands import Run
 
 COMMANDS = (
     *("serve", "attach", "detach", "doctor", "facts", "preferences", "recall", "remember", "end", "forget"),
-    *("export", "import", "sync", "completion"),
+    *("sessions", "turns", "chats", "tool-log", "export", "import", "sync", "completion"),
     *("forget-user", "hook", "token", "verify-isolation", "redrive", "fold", "tables"),
 )
 

@@ -72,7 +72,7 @@ class Archive:
         """Yield everything that is stored of the user as JSON Lines, history, tombstones and conversations included.
 
         With the last line of an export that was interrupted, the lines ``after`` it. What changed before that line in
-        the meantime is not in them. ``on_unreadable`` is told what kind of item was left out because it is damaged.
+        the meantime is not in them. ``on_unreadable`` gets the kind of each item that was left out as damaged.
         """
         async for line in ExportedLines(self._table, scope, self._now, on_unreadable).after(after):
             yield line
