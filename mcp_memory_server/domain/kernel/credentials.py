@@ -64,6 +64,31 @@ _SHAPES = (
         r"(?:hf_\w{24,}|npm_\w{30,}|pypi-[\w-]{40,}|SG\.[\w-]{16,}\.[\w-]{16,}|dop_v1_\w{32,}|shp(?:at|ca|pa|ss)_\w{24,}"
         r"|dapi[0-9a-f]{32}|hvs\.[\w-]{20,}|lin_api_\w{24,}|ntn_\w{30,}|sq0(?:atp|csp)-[\w-]{20,})",
     ),
+    _token(
+        "access token",
+        ["glsa_", "xkeysib-", "EAAC", "nvapi-", "pplx-", "figd_", "dckr_", "PMAK-", "gsk_", "xai-", "r8_", "sntrys_"],
+        r"(?:(?:glsa|figd|dckr_pat|gsk|r8|sntrys)_(?=\w{0,60}\d)[\w-]{16,}|(?:xkeysib|nvapi|pplx|xai|PMAK)-(?=[\w-]{0,60}\d)"
+        r"[\w-]{20,}|EAAC(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{24,})",
+    ),
+    _token("age key", ["AGE-SECRET-KEY-"], r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
+    _token("Telegram token", [":AA"], rf"\d{{8,10}}:AA[\w-]{{30,}}{_AFTER}"),
+    _shape(
+        "webhook",
+        ["/api/webhooks/", "/webhook/"],
+        r"(?<=/api/webhooks/)\d{6,}/[\w-]{20,}|(?<=/webhook/)[\w@-]{20,}/[\w/-]{20,}",
+    ),
+    _shape(
+        "login",
+        ["curl ", "wget ", "http "],
+        r"(?<=curl )[^\n|;]{0,200}?(?<= )(?:-u|--user)[ =]?['\"]?(?!\$)[^\s'\":$<]{1,100}:(?![$<{*])[^\s'\"]{3,100}",
+    ),
+    _shape(
+        "password",
+        ["sshpass -p", "redis-cli ", "mysql"],
+        r"(?:sshpass -p ?|redis-cli [^\n|;]{0,80}?-a "
+        r"|mysql(?:dump)? [^\n|;]{0,80}?-p|mysql -p)['\"]?"
+        r"(?![$<{*])(?=[^\s'\"]{0,60}\d)[^\s'\"-][^\s'\"]{5,100}",
+    ),
     _token("JSON web token", ["eyJ"], r"eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?"),
     _shape("password in an address", ["://"], r"(?<=://)[^\s/@:]{0,100}:(?![$<{*])[^\s/@]{1,200}(?=@)"),
     _shape("bearer token", ["earer"], r"(?<=[Bb]earer )(?=[\w.~+/=-]{0,40}\d)[\w.~+/=-]{16,}"),
