@@ -4,6 +4,7 @@ import difflib
 import getpass
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
@@ -21,12 +22,14 @@ from mcp_memory_server.addresses import (
     parse_table,
     parse_vector_index,
 )
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import OwnerKind, Owners, Scope
 from mcp_memory_server.domain.kernel.spending import DEFAULT_CEILING, parse_ceiling, parse_prices
 from mcp_memory_server.domain.sessions.acknowledge import Acknowledge
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError
+from mcp_memory_server.repositories import repository_name
 
 PREFIX = "MCP_MEMORY_"
+AUTO, NONE = "auto", "none"
 
 
 def _account_name() -> str:
@@ -86,6 +89,19 @@ class Settings(BaseSettings):
         default="", description="What models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens"
     )
     user: str = Field(default_factory=_account_name, description="Whose memory a local client reads and writes")
+    project: str = Field(
+        default="none",
+        description="Which project of the user has a memory of its own: auto (the Git repository around the folder "
+        "in which the client started this), a name, or none",
+    )
+    agent: str = Field(default="none", description="Which agent of the user has a memory of its own: a name or none")
+    team: str = Field(default="none", description="Which team's memory is used too: a name or none")
+    shared: str = Field(
+        default="none", description="Which shared knowledge is read too: names, separated by commas, or none"
+    )
+    new_facts: Literal["", "user", "agent", "project", "team"] = Field(
+        default="", description="Where new facts go: user, agent, project or team"
+    )
     auth: Annotated[str, _form(parse_auth)] = Field(
         default="", repr=False, description="Who verifies tokens over HTTP: tokens:, or issuers with their audience"
     )
@@ -105,6 +121,38 @@ class Settings(BaseSettings):
         default="WARNING", description="How much is written to standard error"
     )
 
+    def owners(self, folder: Path | None = None) -> Owners:
+        """Return the memories that are used beside the user's own, for a client in this folder.
+
+        Raises:
+            ConfigurationError: A name is not valid, new facts go to an owner that is not named, or the project is to be
+                found and no folder is known.
+        """
+        project = self.project
+        if project == AUTO:
+            if folder is None:
+                raise ConfigurationError(f"{PREFIX}PROJECT=auto is for clients that start the server; name the project")
+            project = repository_name(folder) or NONE
+        has_no_project = project == NONE and self.new_facts == OwnerKind.PROJECT and self.project == AUTO
+        try:
+            return Owners(
+                agent=_named(self.agent),
+                project=_named(project),
+                team=_named(self.team),
+                shared=tuple(name.strip() for name in (_named(self.shared) or "").split(",") if name.strip()),
+                new_facts=None if not self.new_facts or has_no_project else OwnerKind(self.new_facts),
+            )
+        except MemoryServerError as error:
+            raise ConfigurationError(f"{PREFIX}PROJECT, AGENT, TEAM, SHARED, NEW_FACTS: {error}") from error
+
+    def scope_in(self, folder: Path) -> Scope:
+        """Return the scope of the user, with the memories beside it, for a client in this folder.
+
+        Raises:
+            ConfigurationError: A setting is not valid.
+        """
+        return self.owners(folder).scope(self.scope().user_id)
+
     def scope(self) -> Scope:
         """Return the scope of the user that the settings name.
 
@@ -115,6 +163,10 @@ class Settings(BaseSettings):
             return Scope(self.user)
         except MemoryServerError as error:
             raise ConfigurationError(f"{PREFIX}USER: {error}") from error
+
+
+def _named(name: str) -> str | None:
+    return None if name.strip() in ("", NONE) else name.strip()
 
 
 def read_settings() -> Settings:

@@ -27,7 +27,7 @@ from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSession, AgentS
 from agent_plugins.memory.arguments import tool_registry
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from agent_plugins.state.state_coordinator import StateCoordinator
-from mcp_memory_server import EndedSession, Scope
+from mcp_memory_server import EndedSession, Owners, Scope
 
 TURNS_LEARNED = 2
 """A question and its answer."""
@@ -54,6 +54,7 @@ class MemorySquad(AgentSquad):
         self,
         *args: Any,
         memory: Source = None,
+        owners: Owners | None = None,
         max_tokens: int = MAX_TOKENS,
         task_seconds: float | None = None,
         guard_rules: GuardRules | None = None,
@@ -68,6 +69,8 @@ class MemorySquad(AgentSquad):
         Args:
             args: The arguments of AgentSquad, as all that are not named here.
             memory: An open memory, or settings; by default those of the environment. It is opened when first used.
+            owners: The memories beside the user's own, for example ``Owners(agent="travel", team="acme")``, and where
+                new facts go.
             max_tokens: The budget of the prompt block.
             task_seconds: The time budget of a turn; after it the prompt asks the model to finish.
             guard_rules: When repeated calls and hand-offs count as a loop.
@@ -80,7 +83,7 @@ class MemorySquad(AgentSquad):
         """
         check_type("task_seconds", task_seconds, (int, float, type(None)), "a number of seconds or None")
         self.registry = tool_registry(tools)
-        self._memory = AgentMemory(shared_memory(memory))
+        self._memory = AgentMemory(shared_memory(memory), owners=owners)
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules, learn_by=learn_by)
         self._task_seconds = task_seconds
         super().__init__(*args, storage=storage or MemoryChatStorage(self._memory), **more)

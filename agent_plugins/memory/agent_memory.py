@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
 from agent_plugins.breakers.circuits import BreakerRules
 from agent_plugins.breakers.failures import every_error
+from agent_plugins.memory.arguments import check_type
 from agent_plugins.memory.memory_calls import call_memory
 from agent_plugins.memory.prompt_block import PromptSection, user_section
 from agent_plugins.memory.shared_memory import SharedMemory
@@ -21,6 +22,7 @@ from mcp_memory_server import (
     Memory,
     MemoryServerError,
     MemoryTool,
+    Owners,
     Scope,
     Status,
     ToolStatus,
@@ -49,9 +51,18 @@ class AgentMemory:
     """A memory for any number of agents, safe to use from any thread and event loop. ``turns`` saves messages."""
 
     def __init__(
-        self, shared: SharedMemory, *, read_seconds: float = READ_SECONDS, write_seconds: float = WRITE_SECONDS
+        self,
+        shared: SharedMemory,
+        *,
+        owners: Owners | None = None,
+        read_seconds: float = READ_SECONDS,
+        write_seconds: float = WRITE_SECONDS,
     ) -> None:
+        """``owners`` are the memories beside the user's own, for what is known; sessions are always the user's."""
+        if owners is not None:
+            check_type("owners", owners, Owners, "Owners(agent='travel', team='acme', shared=('handbook',))")
         self.shared = shared
+        self._owners = owners
         self.turns = TurnRetryQueue(shared, seconds=write_seconds)
         self._read_seconds = read_seconds
         self._write_seconds = write_seconds
@@ -61,7 +72,7 @@ class AgentMemory:
     async def load_always(self, scope: Scope, max_tokens: int) -> PromptSection:
         """Return what always matters about the user: it stays the same until a memory changes."""
         return await self._about_user(
-            lambda memory: memory.context.for_turn(scope, max_tokens=max_tokens, with_matches=False)
+            lambda memory: memory.context.for_turn(self._reading(scope), max_tokens=max_tokens, with_matches=False)
         )
 
     async def load_relevant(
@@ -81,7 +92,12 @@ class AgentMemory:
         budget = max(LEAST_TOKENS, max_tokens)
         return await self._about_user(
             lambda memory: memory.context.for_turn(
-                scope, words, max_tokens=budget, said=said, with_always=with_always, with_handoff=with_handoff
+                self._reading(scope),
+                words,
+                max_tokens=budget,
+                said=said,
+                with_always=with_always,
+                with_handoff=with_handoff,
             )
         )
 
@@ -92,6 +108,10 @@ class AgentMemory:
         except MemoryServerError as error:
             missing = (f"what was said earlier in this conversation: {error}",)
             return ConversationSoFar(Status.UNAVAILABLE, (), 0, missing=missing)
+
+    def _reading(self, scope: Scope) -> Scope:
+        """Return the scope with the memories beside the user's own."""
+        return scope if self._owners is None else self._owners.scope(scope.user_id, scope.session_id)
 
     async def _about_user(self, load: Callable[[Memory], Awaitable[TurnMemories]]) -> PromptSection:
         try:
@@ -149,7 +169,7 @@ class AgentMemory:
         """Call one of the memory tools, and return its reply."""
         try:
             return await self.ask(
-                lambda memory: tool.call(memory, scope, arguments),
+                lambda memory: tool.call(memory, self._reading(scope), arguments),
                 seconds=self._write_seconds,
                 operation=OPERATIONS.get(tool.name, SEARCH),
             )

@@ -29,7 +29,7 @@ from agent_plugins.strands.guarded_calls import GuardedCalls
 from agent_plugins.strands.identity import Identity, SessionResolver
 from agent_plugins.strands.memory_tools import strands_tool
 from agent_plugins.strands.orchestration_events import OrchestrationEvents
-from mcp_memory_server import EndedSession
+from mcp_memory_server import EndedSession, Owners
 
 TOOL_SECONDS = 60.0
 
@@ -51,6 +51,7 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         session_id: str | None = None,
         *,
         memory: Source = None,
+        owners: Owners | None = None,
         max_tokens: int = MAX_TOKENS,
         tools: ToolRegistry | Sequence[Tool] = (),
         tool_seconds: float | None = TOOL_SECONDS,
@@ -67,6 +68,8 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
             user_id: The default user, for calls that name none.
             session_id: The default session; without one, each user has one for as long as the plugin lives.
             memory: An open memory, or settings; by default those of the environment. It is opened when first used.
+            owners: The memories beside the user's own, for example ``Owners(agent="travel", team="acme")``, and where
+                new facts go.
             max_tokens: The budget of the prompt block.
             tools: Timeouts, fallbacks, alternatives and breaker rules of tools.
             tool_seconds: The timeout of tools that have none of their own; None for no timeout.
@@ -89,7 +92,7 @@ class MemoryPlugin(Plugin, MultiAgentPlugin):
         ):
             check_type(name, choice, bool, "True or False")
         self.registry = tool_registry(tools)
-        self._memory = AgentMemory(shared_memory(memory))
+        self._memory = AgentMemory(shared_memory(memory), owners=owners)
         self._sessions = AgentSessions(self._memory, max_tokens=max_tokens, guard_rules=guard_rules, learn_by=learn_by)
         self._resolver = SessionResolver(Identity(*named(user_id, session_id, old_names)), self._sessions)
         self._agents = AttachedAgents()

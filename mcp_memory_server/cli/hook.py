@@ -65,7 +65,7 @@ async def _session_start(event: dict[str, Any], settings: Settings) -> dict[str,
     if event.get("source") in _CONTINUED or missing_file(settings) is not None:
         return {}
     async with open_memory(settings) as memory:
-        page = await memory.context.load(settings.scope(), max_tokens=PAGE_TOKENS)
+        page = await memory.context.load(_scope(event, settings), max_tokens=PAGE_TOKENS)
     return injection("SessionStart", [escaped(page.text)])
 
 
@@ -74,7 +74,7 @@ async def _prompt(event: dict[str, Any], settings: Settings) -> Mapping[str, Any
     on_prompt, _ = hook_tools()
     arguments = {**_turn(event), "prompt": str(event.get("prompt") or "")}
     async with open_memory(settings) as memory:
-        return await on_prompt.call(memory, settings.scope(), arguments)
+        return await on_prompt.call(memory, _scope(event, settings), arguments)
 
 
 async def _stop(event: dict[str, Any], settings: Settings) -> Mapping[str, Any]:
@@ -82,7 +82,7 @@ async def _stop(event: dict[str, Any], settings: Settings) -> Mapping[str, Any]:
     _, on_stop = hook_tools()
     arguments = {**_turn(event), "last_assistant_message": str(event.get("last_assistant_message") or "")}
     async with open_memory(settings) as memory:
-        await on_stop.call(memory, settings.scope(), arguments)
+        await on_stop.call(memory, _scope(event, settings), arguments)
         await memory.conversations.end(Scope(settings.scope().user_id, arguments["session_id"]))
     return {}
 
@@ -123,6 +123,11 @@ _DECISIONS: dict[str, Callable[[dict[str, Any], Settings], Awaitable[Mapping[str
     "prompt": _prompt,
     "stop": _stop,
 }
+
+
+def _scope(event: dict[str, Any], settings: Settings) -> Scope:
+    """Return the scope for the folder in which the agent works."""
+    return settings.scope_in(Path(str(event.get("cwd") or Path.cwd())))
 
 
 def _event_from(text: str) -> dict[str, Any]:

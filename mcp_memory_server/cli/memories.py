@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from mcp_memory_server.cli.existing import open_existing
+from mcp_memory_server.cli.owners import scope_of
 from mcp_memory_server.cli.printing import print_json, print_table, say
 from mcp_memory_server.domain.facts.dates import first_day, last_day
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Standing, Statement, confidence_at
@@ -25,9 +26,9 @@ async def facts(parsed: argparse.Namespace, settings: Settings) -> int:
     topic = None if parsed.topic is None else parsed.topic.removesuffix("/")
     async with open_existing(settings) as memory:
         if parsed.history:
-            found = await _history(memory, settings.scope(), topic)
+            found = await _history(memory, scope_of(parsed, settings), topic)
         else:
-            found = await memory.facts.all(settings.scope(), topic)
+            found = await memory.facts.all(scope_of(parsed, settings), topic)
     if parsed.json:
         print_json([_fact_values(fact) for fact in found])
     else:
@@ -71,7 +72,7 @@ async def recall(parsed: argparse.Namespace, settings: Settings) -> int:
     as_of = None if parsed.as_of is None else moment_from(parsed.as_of)
     async with open_existing(settings) as memory:
         found = await memory.recall.search(
-            settings.scope(),
+            scope_of(parsed, settings),
             parsed.query,
             max_tokens=parsed.max_tokens,
             topic=parsed.topic,
@@ -116,7 +117,7 @@ async def remember(parsed: argparse.Namespace, settings: Settings) -> int:
         remind_on=None if parsed.remind_on is None else first_day("--remind-on", parsed.remind_on),
     )
     async with open_memory(settings) as memory:
-        learned = await memory.facts.learn(settings.scope(), statement, replaces=parsed.replaces)
+        learned = await memory.facts.learn(scope_of(parsed, settings), statement, replaces=parsed.replaces)
     if parsed.json:
         superseded = [_fact_values(fact) for fact in learned.superseded]
         print_json({"outcome": learned.outcome.value, **_fact_values(learned.fact), "superseded": superseded})
@@ -133,7 +134,7 @@ async def end(parsed: argparse.Namespace, settings: Settings) -> int:
     """Note that a fact is true no longer."""
     until = None if parsed.until is None else last_day("--until", parsed.until)
     async with open_existing(settings) as memory:
-        fact = await memory.facts.end(settings.scope(), parsed.id, until)
+        fact = await memory.facts.end(scope_of(parsed, settings), parsed.id, until)
     if parsed.json:
         print_json(_fact_values(fact))
     else:
@@ -145,7 +146,7 @@ async def forget(parsed: argparse.Namespace, settings: Settings) -> int:
     """Delete a memory for good, or show what would go."""
     async with open_existing(settings) as memory:
         forgotten = await memory.erasure.forget(
-            settings.scope(), parsed.id, everywhere=not parsed.fact_only, dry_run=parsed.dry_run
+            scope_of(parsed, settings), parsed.id, everywhere=not parsed.fact_only, dry_run=parsed.dry_run
         )
     if parsed.json:
         print_json({"dry_run": parsed.dry_run, **_forgotten_values(forgotten)})

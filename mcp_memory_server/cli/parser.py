@@ -36,6 +36,11 @@ settings, from the environment:
   MCP_MEMORY_SPENDING      what models may cost in a day: dollars=10,user-dollars=0.10 (default), tokens=…, or none
   MCP_MEMORY_PRICES        what models cost: MODEL=INPUT/OUTPUT, in dollars for a million tokens
   MCP_MEMORY_USER          whose memory it is (default: your account's name)
+  MCP_MEMORY_PROJECT       a memory of its own for a project: auto (the Git repository of the folder in which the
+                           client starts this), a name or none (default)
+  MCP_MEMORY_AGENT, MCP_MEMORY_TEAM, MCP_MEMORY_SHARED
+                           the memories of an agent and of a team, and shared knowledge, that are used too: names
+  MCP_MEMORY_NEW_FACTS     where new facts go: user, agent, project or team (default: agent or project, else user)
   MCP_MEMORY_AUTH          who verifies tokens over HTTP: tokens: (those of `mcp-memory-server token`), or an issuer,
                            https://login.example/?audience=https://memory.example/mcp (default: a token of this machine)
   MCP_MEMORY_HOSTS         the names of the HTTP server: memory.example,memory.example:8443 (default: this machine's)
@@ -186,6 +191,7 @@ def _add_token_commands(commands: Any) -> None:
 
 def _add_memory_commands(commands: Any) -> None:
     facts = _command(commands, "facts", "memories", "facts", "list what is known, all of it or below a topic")
+    _in(facts)
     facts.add_argument("topic", nargs="?", help="for example personal/; with --history a single topic, or an id")
     facts.add_argument("--history", action="store_true", help="also what was true before")
     _json(facts, nothing=[])
@@ -196,6 +202,7 @@ def _add_memory_commands(commands: Any) -> None:
     _json(preferences, nothing=[])
 
     recall = _command(commands, "recall", "memories", "recall", "search what is known")
+    _in(recall)
     recall.add_argument("query", help="a question, or words to look for")
     recall.add_argument("--max-tokens", type=int, default=800, help="how long the answer may be (default: %(default)s)")
     recall.add_argument("--topic", help="search only below this topic")
@@ -205,6 +212,7 @@ def _add_memory_commands(commands: Any) -> None:
     _json(recall, nothing={"status": "complete", "memories": []})
 
     remember = _command(commands, "remember", "memories", "remember", "save a fact")
+    _in(remember)
     remember.add_argument("fact", help="one self-contained sentence")
     remember.add_argument("--topic", help="for example personal/location/city")
     remember.add_argument(
@@ -224,11 +232,13 @@ def _add_memory_commands(commands: Any) -> None:
     _json(remember)
 
     end = _command(commands, "end", "memories", "end", "note that a fact is true no longer; it stays as history")
+    _in(end)
     end.add_argument("id", help="as `recall` and `facts` show it")
     end.add_argument("--until", metavar="DATE", help="the last day on which it is true (default: until now)")
     _json(end)
 
     forget = _command(commands, "forget", "memories", "forget", "delete a memory for good")
+    _in(forget)
     forget.add_argument("id", help="as `recall` and `facts` show it")
     forget.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
     forget.add_argument(
@@ -318,6 +328,15 @@ def _lazily(module: str, function: str) -> Command:
         return command(parsed, settings)
 
     return run
+
+
+def _in(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--in",
+        dest="owner",
+        metavar="OWNER",
+        help="only in the memory of this owner: user, agent:NAME, project:NAME, team:NAME or shared:NAME",
+    )
 
 
 def _json(parser: argparse.ArgumentParser, *, nothing: Any = None) -> None:

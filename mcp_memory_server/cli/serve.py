@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 from mcp_memory_server.addresses import Issuer, parse_auth, parse_hosts
@@ -18,7 +19,7 @@ from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.server.access.machine_token import FILE_NAME as MACHINE_TOKEN
 from mcp_memory_server.server.app import build_server, needs_of_tools
-from mcp_memory_server.server.identity import always, from_verified_token
+from mcp_memory_server.server.identity import always, from_verified_token, with_owners
 from mcp_memory_server.server.transports import PATH, http_app, listen, serve_http, serve_stdio
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import local_folder, open_memory
@@ -49,7 +50,7 @@ async def _serve_http(parsed: argparse.Namespace, settings: Settings, memory: Me
     tools = {"with_conversations": parsed.tools == CONVERSATION, "with_hooks": parsed.hooks}
     access = {"auth": settings.auth, "hosts": parse_hosts(settings.hosts), "is_open": parsed.no_auth}
     check_exposure(parsed.host, **access)
-    server = build_server(memory, from_verified_token, **tools)
+    server = build_server(memory, with_owners(from_verified_token, settings.owners()), **tools)
     with listen(parsed.host, parsed.port) as listener:
         port: int = listener.getsockname()[1]
         fair_use = FairUse(calls_per_second=settings.calls_per_second, records_per_day=settings.records_per_day)
@@ -62,7 +63,7 @@ async def _serve_http(parsed: argparse.Namespace, settings: Settings, memory: Me
 async def _serve_stdio(parsed: argparse.Namespace, settings: Settings, memory: Memory) -> None:
     with_conversations = parsed.tools == CONVERSATION
     server = build_server(
-        memory, always(settings.scope()), with_conversations=with_conversations, with_hooks=parsed.hooks
+        memory, always(settings.scope_in(Path.cwd())), with_conversations=with_conversations, with_hooks=parsed.hooks
     )
     _warn_a_person(settings)
     if not (with_conversations or parsed.hooks):

@@ -107,6 +107,7 @@ async def _fitting(memory: Memory, scope: Scope, prompt: str) -> Sequence[Recoll
 def _line(memory: Recollection) -> str:
     details = [
         memory.match.value if memory.match else "",
+        memory.owner or "",
         "past" if memory.past else "",
         f"by {memory.by}" if memory.by else "",
         f"since {memory.since}" if memory.since else "",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Owners, Scope
 from mcp_memory_server.errors import NotPermittedError
 from mcp_memory_server.server.access.principal import Permission, current_principal
 
@@ -23,6 +23,11 @@ Identify = Callable[[Asked], Scope]
 def always(scope: Scope) -> Identify:
     """Return the identity for a server with one user, named by the operator's settings."""
     return lambda _asked: scope
+
+
+def with_owners(identify: Identify, owners: Owners) -> Identify:
+    """Return the identity with the memories that the operator lets every user use beside their own."""
+    return lambda asked: owners.scope(identify(asked).user_id)
 
 
 def from_verified_token(asked: Asked) -> Scope:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from mcp_memory_server.domain.context.page import DEFAULT_PAGE_TOKENS
 from mcp_memory_server.domain.facts.fact import Outcome, Permanence, Source, Statement
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import OwnerKind, Scope
 from mcp_memory_server.domain.kernel.text import one_line
 from mcp_memory_server.domain.recall.memories import StoredMemory
 from mcp_memory_server.errors import UnavailableError
@@ -131,6 +131,7 @@ def _learned_reply(learned: Learned, similar: Sequence[StoredMemory] = ()) -> Re
         "status": "complete",
         "outcome": learned.outcome.value,
         "id": fact.id,
+        "in": None if learned.owner is None or learned.owner.kind is OwnerKind.USER else learned.owner.kind.value,
         "since": None if fact.since is None else str(fact.since),
         "until": None if until is None else str(until),
         "remind_on": None if fact.remind_on is None else str(fact.remind_on),

@@ -24,7 +24,7 @@ from mcp_memory_server.domain.facts.supersession import is_single_valued
 from mcp_memory_server.domain.facts.topics import same_topic
 from mcp_memory_server.domain.kernel.credentials import refuse_credentials
 from mcp_memory_server.domain.kernel.items import Delete, Item, Key, Put
-from mcp_memory_server.domain.kernel.scope import Scope
+from mcp_memory_server.domain.kernel.scope import Owner, Scope
 from mcp_memory_server.domain.recall.memories import (
     UserSnapshot,
     from_fact,
@@ -75,6 +75,8 @@ class Learned:
     fact: Fact
     superseded: tuple[Fact, ...] = ()
     stands: Fact | None = None
+    owner: Owner | None = None
+    """To what it was written; None if that is not known."""
 
     @property
     def earlier(self) -> Fact | None:
@@ -130,10 +132,11 @@ class Facts:
             with suppress(ConflictError):  # the same statement is stored or forgotten: compare them
                 learned = await self._learn_as_new(scope, statement, operation)
                 await self._snapshots.note_own_write(scope)
-                return learned
+                return replace(learned, owner=scope.owner)
         async with self._one_at_a_time(scope):
             attempts = count()
-            return await retry_on_conflict(lambda: self._learn(scope, statement, named, operation, next(attempts)))
+            learned = await retry_on_conflict(lambda: self._learn(scope, statement, named, operation, next(attempts)))
+            return replace(learned, owner=scope.owner)
 
     async def end(self, scope: Scope, fact_id: str, until: date | None = None) -> Fact:
         """Record that a fact is no longer true, or only up to and including a day, and return it. It stays as history.
