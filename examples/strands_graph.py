@@ -26,7 +26,7 @@ def run(plugin: MemoryPlugin) -> None:
     def note(slot: str, value: str, tool_context: ToolContext) -> str:
         """Note for all agents what was found out."""
         plugin.coordinator(tool_context.invocation_state).change_now(
-            fill_slot(slot, value, agent=tool_context.agent.name)
+            fill_slot(slot, value, confirmed=True, agent=tool_context.agent.name)  # looked up, so the user need not say
         )
         return "noted"
 
@@ -53,7 +53,7 @@ def run(plugin: MemoryPlugin) -> None:
     print("ana:     Shall I buy Dune here?")
     print("adviser:", str(result.results["adviser"].result).strip())
     print("\nthe shared state, as the adviser's model was sent it:\n")
-    print(adviser.seen[0].text[adviser.seen[0].text.index("<state>") :])
+    print("\n".join(adviser.seen[0].text.partition("<state id=")[2].splitlines()[1:-1]))
 
 
 def advise(seen: Seen) -> str:
