@@ -230,7 +230,7 @@ _NOT_OWN = {
         "小说里主人公说:{}",
     ),
 }
-# Written after the rules, and not used to change them: the rates on these say more.
+# Written after the first rules, which were then changed by what failed here: the rates on these say little more.
 _LATER_NOT_OWN = {
     "en": (
         "Finish this limerick for me. {}",
@@ -315,7 +315,7 @@ def share(turns: list[Said], does: Callable[[Said], bool]) -> float:
 def main() -> None:
     """Print how much is learned, and what should not be or should have been."""
     for later in (False, True):
-        print("written after the rules:" if later else "written with the rules:")
+        print("written later:" if later else "written with the rules:")
         _print_rates(list(honest(later=later)), list(adversarial(later=later)))
 
 
