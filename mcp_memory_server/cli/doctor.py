@@ -27,8 +27,10 @@ from mcp_memory_server.memory import Memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.version import __version__
 from mcp_memory_server.wiring import check_cluster, describe_table, open_memory, vector_index_misfit
+from mcp_memory_server.wiring.repairing import inspection_of
 
 OWNER_ONLY = "600"
+MOST_INSPECTED, MOST_NAMED = 50_000, 5
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ async def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
             findings += await _cluster(settings)
             findings += [await _timed("sessions", lambda: _sessions(memory, settings)), await _undelivered(memory)]
             findings.append(await _summaries(memory, settings))
+            if findings[2].ok:
+                findings.append(await _items(memory))
         if findings[2].ok:  # without an answer to the probe, this would only wait again
             findings += _table(settings, dict(await describe_table(settings)))
             findings += await _vector_index(settings)
@@ -155,6 +159,24 @@ async def _undelivered(memory: Memory) -> Finding:
         return Finding("outbox", ok=False, found=str(error), advice=_advice(error))
     found = f"{waiting.turns:,} turns wait for the table, {dead:,} dead letters"
     return Finding("outbox", ok=not dead, found=found, advice="run `mcp-memory-server redrive`" if dead else "")
+
+
+async def _items(memory: Memory) -> Finding:
+    """Read items, all of them where there are not too many, and name those that cannot be read."""
+    try:
+        found = await inspection_of(memory).inspect(most=MOST_INSPECTED)
+    except MemoryServerError as error:
+        advice = "doctor reads the whole table once, for which DynamoDB needs the permission dynamodb:Scan"
+        return Finding("items", ok=False, found=str(error), advice=advice)
+    read = f"{found.items:,} items read" if found.is_whole else f"the first {found.items:,} items read"
+    kept = f", {found.quarantined:,} in quarantine" if found.quarantined else ""
+    if not found.damaged:
+        return Finding("items", ok=True, found=f"{read}, none of them damaged{kept}")
+    names = "; ".join(map(str, found.damaged[:MOST_NAMED]))
+    more = f" and {len(found.damaged) - MOST_NAMED:,} more" if len(found.damaged) > MOST_NAMED else ""
+    advice = "run `mcp-memory-server repair`, which shows what can be saved and changes nothing without --apply"
+    said = f"{read}, {len(found.damaged):,} cannot be read{kept}: {names}{more}"
+    return Finding("items", ok=False, found=said, advice=advice)
 
 
 async def _summaries(memory: Memory, settings: Settings) -> Finding:

@@ -29,6 +29,9 @@ async def facts(parsed: argparse.Namespace, settings: Settings) -> int:
             found = await _history(memory, scope_of(parsed, settings), topic)
         else:
             found = await memory.facts.all(scope_of(parsed, settings), topic)
+        missing = await memory.facts.missing(scope_of(parsed, settings))
+    for sentence in missing:
+        say(f"incomplete: {sentence}; `mcp-memory-server doctor` names them")
     if parsed.json:
         print_json([_fact_values(fact) for fact in found])
     else:

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from mcp_memory_server.addresses import Issuer, parse_auth, parse_hosts
 from mcp_memory_server.cli import INTERRUPTED
 from mcp_memory_server.cli.printing import say
 from mcp_memory_server.cli.program import this_program
-from mcp_memory_server.errors import ConfigurationError
+from mcp_memory_server.errors import ConfigurationError, TableDamagedError
 from mcp_memory_server.memory import Memory
+from mcp_memory_server.ports.metrics import Metrics
 from mcp_memory_server.server.access.machine_token import FILE_NAME as MACHINE_TOKEN
 from mcp_memory_server.server.app import build_server, needs_of_tools
 from mcp_memory_server.server.identity import always, from_verified_token, with_owners
 from mcp_memory_server.server.transports import PATH, http_app, listen, serve_http, serve_stdio
+from mcp_memory_server.server.unavailable import is_available, unavailable_memory
 from mcp_memory_server.settings import Settings
 from mcp_memory_server.wiring import local_folder, open_memory
 from mcp_memory_server.wiring.metrics import MetricsPage, metrics_of_this_process, open_metrics_page
@@ -34,12 +37,23 @@ async def serve(parsed: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client disconnects or the process is stopped."""
     page = _metrics_page(parsed)
     metrics = metrics_of_this_process() if page is None else page.metrics
-    async with open_memory(settings, metrics=metrics, finalize_sessions=True) as memory:
+    async with _opened(settings, metrics) as memory:
         if parsed.http:
             await _serve_http(parsed, settings, memory, page)
         else:
             await _serve_stdio(parsed, settings, memory)
     return 0
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, metrics: Metrics | None) -> AsyncGenerator[Memory]:
+    """Open the memory. A damaged one is answered for: a client that sees no server cannot say why."""
+    async with AsyncExitStack() as stack:
+        try:
+            memory = await stack.enter_async_context(open_memory(settings, metrics=metrics, finalize_sessions=True))
+        except TableDamagedError as error:
+            memory = unavailable_memory(error)
+        yield memory
 
 
 async def _serve_http(parsed: argparse.Namespace, settings: Settings, memory: Memory, page: MetricsPage | None) -> None:
@@ -72,7 +86,8 @@ async def _serve_stdio(parsed: argparse.Namespace, settings: Settings, memory: M
         await serve_stdio(server)
         return
     await _until_stopped(serve_stdio(server))
-    await memory.conversations.end_all()  # the client has disconnected, or stopped this server as Claude Code does
+    if is_available(memory):
+        await memory.conversations.end_all()  # the client has disconnected, or stopped this server as Claude Code does
 
 
 async def _until_stopped(serving: Coroutine[Any, Any, None]) -> None:

@@ -17,6 +17,10 @@ class ItemTable(Protocol):
     later updates of others, but not after a later put. If any row knows the id of several writes made at once, all of
     them are a retry.
 
+    An item that cannot be read is returned with a `DamagedBody` and version 0. A put that expects nothing, or whatever
+    is there, replaces it; what it held is kept in its quarantine partition. A deletion without an expected version
+    removes it. Other writes to it raise TableDamagedError, but for an update that ``may_start_anew``.
+
     Any method may raise TableUnavailableError, when the table does not answer within its deadline (a write may then
     have happened: repeat it with the same operation id), and TableDamagedError. Writes may raise TableFullError; and
     InvalidRequestError or TooLargeError, before anything is written. A method never blocks the event loop, and may be
@@ -82,6 +86,17 @@ class ItemTable(Protocol):
         Raises:
             InvalidRequestError: The limit is under 1, or the cursor is not one of this method's.
         """
+        ...
+
+    async def scan(self, *, limit: int, cursor: str | None = None) -> Page:
+        """Return items of all partitions, in the engine's order, expired ones included. For operators.
+
+        It reads the whole table, which costs accordingly. A cursor is valid for this engine only.
+        """
+        ...
+
+    async def quarantine(self, key: Key) -> None:
+        """Move the item to its quarantine partition if it is one that cannot be read; else do nothing."""
         ...
 
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:

@@ -276,8 +276,11 @@ def redacted_writes(item: Item, turn: Turn, parts: Sequence[Item], beside: Mappi
 
 
 def parts_of(item: Item) -> str | None:
-    """Return the partition that holds the content of this turn, None if the turn holds it itself."""
-    return _parts_partition(item.key.pk, turn_id(item)) if "parts" in item.body else None
+    """Return the partition that holds the content of this turn, None if the turn holds it itself.
+
+    Of a turn that cannot be read, some of the content may be there.
+    """
+    return _parts_partition(item.key.pk, turn_id(item)) if item.is_damaged or "parts" in item.body else None
 
 
 def have_the_same_content(one: Item, other: Item) -> bool:

@@ -133,11 +133,13 @@ def _bumped(scope: Scope, entry: str) -> Update:
     if len(entry.encode()) > LONGEST_ENTRY:
         entry = _ANYTHING
     # The counter starts again after a user is erased; the nonce never recurs.
+    # A damaged item may start anew for the same reason: nobody takes the new version for an old one.
     return Update(
         profile_key(scope),
         add={VERSION_COUNT: 1},
         set={VERSION_NONCE: nonce, **_listed(scope)},
         push={CHANGE_LOG: nonce + entry},
+        may_start_anew=True,
     )
 
 

@@ -41,7 +41,7 @@ async def read_resource(memory: Memory, scope: Scope, uri: str) -> ReadResourceR
     elif uri == "memory://preferences":
         text = await _preferences(memory, scope)
     elif uri == "memory://facts":
-        text = _facts("All facts", await memory.facts.all(scope))
+        text = _facts("All facts", await memory.facts.all(scope), await memory.facts.missing(scope))
     elif uri.startswith(_FACTS):
         text = await _facts_below(memory, scope, unquote(uri.removeprefix(_FACTS)))
     else:
@@ -64,11 +64,12 @@ async def _facts_below(memory: Memory, scope: Scope, topic: str) -> str:
     facts = await memory.facts.all(scope, topic)
     if not facts:
         raise NotFoundError(f"nothing is known under the topic {topic!r}")
-    return _facts(f"Facts below {one_line(topic)}", facts)
+    return _facts(f"Facts below {one_line(topic)}", facts, await memory.facts.missing(scope))
 
 
-def _facts(title: str, facts: list[Fact]) -> str:
-    return "\n".join([f"# {title}", "", *([_line(fact) for fact in facts] or ["None yet."])])
+def _facts(title: str, facts: list[Fact], missing: tuple[str, ...]) -> str:
+    incomplete = [f"Incomplete: {sentence}.\n" for sentence in missing]
+    return "\n".join([f"# {title}", "", *incomplete, *([_line(fact) for fact in facts] or ["None yet."])])
 
 
 def _line(fact: Fact) -> str:

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.commands import LISBON, Run
 from tests.engines.servers import free_port
 
-CHECKS = ["versions", "settings", "probe", "sessions", "outbox", "summaries", "table", "permissions"]
+CHECKS = ["versions", "settings", "probe", "sessions", "outbox", "summaries", "items", "table", "permissions"]
 
 
 def lines(out: str) -> dict[str, str]:
@@ -78,7 +78,9 @@ def test_a_changed_row_is_found(run: Run, table: Path) -> None:
 
     (failed,) = [check for check in checked.json["checks"] if not check["ok"]]
     assert checked.code == 1
-    assert failed["check"] == "table"
+    assert failed["check"] == "items"
+    assert "USER#ana FACT#~" in failed["found"]
+    assert "mcp-memory-server repair" in failed["advice"]
 
 
 def test_a_database_of_another_program_is_refused_and_left_as_it_is(run: Run, table: Path) -> None:

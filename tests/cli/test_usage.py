@@ -9,7 +9,7 @@ from mcp_memory_server import Settings, __version__
 from tests.cli.commands import Run
 
 COMMANDS = (
-    *("serve", "attach", "detach", "doctor", "facts", "preferences", "recall", "remember", "end", "forget"),
+    *("serve", "attach", "detach", "doctor", "repair", "facts", "preferences", "recall", "remember", "end", "forget"),
     *("sessions", "turns", "chats", "tool-log", "export", "import", "sync", "completion"),
     *("forget-user", "hook", "token", "verify-isolation", "redrive", "fold", "tables"),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
-from mcp_memory_server.domain.kernel.items import Key, Put
+from mcp_memory_server.domain.kernel.items import Item, Key, Put
 from mcp_memory_server.errors import MemoryServerError, TableDamagedError
 
 pytestmark = pytest.mark.anyio
@@ -34,47 +34,37 @@ def body(number: int) -> dict[str, str]:
     return {"text": f"Fact {number}: {random.Random(number).randbytes(40).hex()}"}
 
 
-async def test_of_400_flipped_bits_none_changes_an_answer_and_the_check_sees_what_is_hidden(healthy_file: Path) -> None:
+async def test_of_400_flipped_bits_none_changes_an_answer_or_hides_a_part_of_it(healthy_file: Path) -> None:
     seed = random.randrange(2**32)
     chance, original = random.Random(seed), healthy_file.read_bytes()
-    told, unharmed, hidden = 0, 0, 0
+    expected = {key(number).sk: body(number) for number in range(ROWS)}
+    refused, told, unharmed = 0, 0, 0
 
     for _ in range(400):
         place, bit = chance.randrange(len(original)), 1 << chance.randrange(8)
         damaged = bytearray(original)
         damaged[place] ^= bit
         healthy_file.write_bytes(damaged)
+        flip = f"seed {seed}: bit {bit} of byte {place}"
         try:
-            answer = await everything(healthy_file)
+            items = await everything(healthy_file)
         except MemoryServerError:
-            told += 1
-        else:
-            wrong = [name for name, value in answer.items() if value != body(name)]
-            assert not wrong, f"seed {seed}: bit {bit} of byte {place} changed an answer"
-            unharmed += len(answer) == ROWS
-            if len(answer) < ROWS:
-                # A flipped bit in the tree of pages can hide rows from a query. A full check sees it.
-                hidden += 1
-                with pytest.raises(MemoryServerError):
-                    await check(healthy_file)
+            refused += 1
+            continue
+        readable = {item.key.sk: item.body for item in items if not item.is_damaged}
+        assert all(expected[sk] == found for sk, found in readable.items()), f"{flip} changed an answer"
+        assert len(readable) == ROWS or len(items) > len(readable), f"{flip} hid an item"
+        told += len(readable) < ROWS
+        unharmed += len(readable) == ROWS
 
-    print(f"seed {seed}: 400 flips, {told} told, {unharmed} without effect, {hidden} found by the check, 0 wrong")
-    assert told > 100
+    print(f"seed {seed}: 400 flips, {refused} refused, {told} told, {unharmed} without effect, 0 wrong")
+    assert told + refused > 100
 
 
-async def everything(path: Path) -> dict[int, object]:
+async def everything(path: Path) -> tuple[Item, ...]:
     table = await SqliteItemTable.open(path)
     try:
-        page = await table.query("USER#ana", limit=None)
-        return {int(item.key.sk.removeprefix("FACT#")): item.body for item in page.items}
-    finally:
-        await table.close()
-
-
-async def check(path: Path) -> None:
-    table = await SqliteItemTable.open(path)
-    try:
-        await table.count()
+        return (await table.query("USER#ana", limit=None)).items
     finally:
         await table.close()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_memory_server.adapters.dynamodb.address import TableAddress, connector
 from mcp_memory_server.adapters.dynamodb.calls import Calls, Deadline, RefusedError
+from mcp_memory_server.adapters.dynamodb.damaged_rows import quarantine, scan
 from mcp_memory_server.adapters.dynamodb.expressions import (
     SortKeys,
     check_query,
@@ -133,6 +134,14 @@ class DynamoDbItemTable:
         after = None if cursor is None else key_from(cursor)
         return await read_all_keys(self._calls, self._request(list_parts(after, limit)), self._now())
 
+    async def scan(self, *, limit: int, cursor: str | None = None) -> Page:
+        """See the port."""
+        return await scan(self._calls, limit, cursor)
+
+    async def quarantine(self, key: Key) -> None:
+        """See the port."""
+        await quarantine(self._calls, key, self._calls.start())
+
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""
         check_operation_id(operation_id)
@@ -180,10 +189,15 @@ class DynamoDbItemTable:
             if unsure is not None and (row is None or row.version <= unsure.version):
                 return unsure.is_live(now)
             live = row is not None and row.is_live(now)
+            if row is not None and expected_version is not None:
+                row.check_readable()
             if expected_version not in (None, row.version if row is not None and live else 0):
                 raise _conflict(key, expected_version, row if live else None)
             if row is None:
                 return False
+            if row.is_damaged:
+                await self._calls.send("delete_item", self._request({"Key": key_attributes(key)}), deadline)
+                return True
             try:
                 await self._calls.send("delete_item", self._request(delete_row_parts(row)), deadline)
             except RefusedError as refused:
@@ -255,6 +269,11 @@ class DynamoDbItemTable:
         self, writes: Sequence[Write], refused: RefusedError, operation: str, deadline: Deadline
     ) -> dict[Key, Row]:
         rows, now = await self._bookkeeping([write.key for write in writes], deadline), self._now()
+        replaced = [write.key for write in writes if _may_replace(write) and _is_damaged(rows.get(write.key))]
+        for key in replaced:
+            await quarantine(self._calls, key, deadline)
+        if replaced:
+            return {key: row for key, row in rows.items() if key not in replaced}
         lost = conflicting(writes, refused.reasons, rows, now)
         if lost is not None and not is_repeat(rows, operation, now):
             row = rows.get(lost.key)
@@ -269,6 +288,9 @@ class DynamoDbItemTable:
         except RefusedError as refused:
             row = await self._live_row(write.key, deadline)
             made = None if row is None else row.version_after(operation)
+            if row is not None and row.is_damaged and expected_version == 0:
+                await quarantine(self._calls, write.key, deadline)
+                return await self._put_over(write, 0, operation, deadline)
             if made is None:
                 raise _conflict(write.key, expected_version, row, lost_reply=refused.after_lost_reply) from refused
             return made
@@ -292,6 +314,14 @@ class DynamoDbItemTable:
         except RefusedError:
             return None
         return row_from(request["Item"]).item()
+
+
+def _may_replace(write: Write) -> bool:
+    return isinstance(write, Put) or (isinstance(write, Update) and write.may_start_anew)
+
+
+def _is_damaged(row: Row | None) -> bool:
+    return row is not None and row.is_damaged
 
 
 def batches(keys: Collection[Key], size: int) -> list[list[Key]]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from mcp_memory_server.domain.kernel.item_checks import RESERVED_ATTRIBUTES
-from mcp_memory_server.domain.kernel.items import Body, Item, Key, Value, is_expired
+from mcp_memory_server.domain.kernel.items import Body, DamagedBody, Item, Key, Value, is_expired
 from mcp_memory_server.errors import TableDamagedError
 
 Attribute: TypeAlias = Mapping[str, Any]
@@ -30,6 +30,16 @@ class Row:
     expires_at: int | None
     operations: tuple[str | None, ...]
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the row cannot be read."""
+        return isinstance(self.body, DamagedBody)
+
+    def check_readable(self) -> None:
+        """Raise the error of a row that cannot be read."""
+        if isinstance(self.body, DamagedBody):
+            raise TableDamagedError(self.body.reason)
+
     def is_live(self, now: datetime) -> bool:
         """Return whether the item has not expired at this moment."""
         return not is_expired(self.expires_at, now)
@@ -40,25 +50,26 @@ class Row:
 
     def item(self) -> Item:
         """Return the item that callers get."""
+        if self.is_damaged:
+            return Item(self.key, self.body, 0)
         return Item(self.key, self.body, self.version, _moment(self.expires_at), self.operations[0])
 
 
 def row_from(attributes: Attributes) -> Row:
-    """Return the row of these stored attributes.
-
-    Raises:
-        TableDamagedError: They were not written by this program.
-    """
+    """Return the row of these stored attributes. What this program cannot have written is a damaged row."""
     try:
-        return Row(
+        row = Row(
             key=Key(attributes["pk"]["S"], attributes["sk"]["S"]),
             body={name: from_attribute(value) for name, value in attributes.items() if name not in RESERVED_ATTRIBUTES},
             version=int(attributes["version"]["N"]),
             expires_at=int(Decimal(attributes["expires_at"]["N"])) if "expires_at" in attributes else None,
             operations=tuple(attributes.get(name, {}).get("S") for name in OPERATIONS),
         )
-    except (KeyError, ValueError, ArithmeticError) as error:
-        raise TableDamagedError(f"an item has no usable {error}: another program wrote to this table") from error
+        _moment(row.expires_at)
+    except (KeyError, ValueError, ArithmeticError, TableDamagedError) as error:
+        reason = f"an item has no usable {error}: another program wrote to this table; see `mcp-memory-server repair`"
+        return Row(Key(attributes["pk"]["S"], attributes["sk"]["S"]), DamagedBody(reason), 0, None, ())
+    return row
 
 
 def to_attributes(body: Body) -> dict[str, Attribute]:

@@ -68,6 +68,14 @@ class MeasuredItemTable:
         """See the port."""
         return await self._calls.make(READ_LATENCY, "list_keys", self._table.list_keys(limit=limit, cursor=cursor))
 
+    async def scan(self, *, limit: int, cursor: str | None = None) -> Page:
+        """See the port. It is for operators, and not measured."""
+        return await self._table.scan(limit=limit, cursor=cursor)
+
+    async def quarantine(self, key: Key) -> None:
+        """See the port. It is for operators, and not measured."""
+        await self._table.quarantine(key)
+
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""
         return await self._calls.make(WRITE_LATENCY, "put", self._table.put(write, operation_id=operation_id))

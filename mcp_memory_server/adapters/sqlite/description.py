@@ -10,7 +10,7 @@ from mcp_memory_server.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class FileDescription:
-    """A memory file. Every item in it was read and matched its checksum."""
+    """A memory file."""
 
     path: str
     items: int
@@ -19,7 +19,7 @@ class FileDescription:
 
 
 async def describe_file(path: Path) -> FileDescription:
-    """Read the whole file and describe it.
+    """Open the file and describe it.
 
     Raises:
         ConfigurationError: There is none yet.

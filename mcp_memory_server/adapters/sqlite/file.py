@@ -12,7 +12,7 @@ APPLICATION_ID = 0x4D656D31  # "Mem1" in the file's header distinguishes our fil
 FORMAT = 1
 BUSY_TIMEOUT_SECONDS = 20.0
 
-_SCHEMA = f"""
+SCHEMA = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
@@ -43,7 +43,7 @@ def prepare_file(path: Path) -> None:
     """
     try:
         if not path.exists():
-            make_file(path, _SCHEMA + INDEX)
+            make_file(path, SCHEMA + INDEX)
         check_header(path, MEMORY_FILE)
     except sqlite3.Error as error:
         raise ConfigurationError(f"cannot make the memory file {str(path)!r}: {error}") from error
@@ -92,7 +92,8 @@ def _has_index(path: Path) -> bool:
 
 def _way_out(path: Path) -> str:
     return (
-        f"It was left untouched. Restore it from a backup, or move it away: mv {str(path)!r} {str(path) + '.damaged'!r}"
+        "It was left untouched. `mcp-memory-server repair` shows what can be saved of it, and saves that. "
+        f"Restore it from a backup, or move it away: mv {str(path)!r} {str(path) + '.damaged'!r}"
         ", and a new one is made; or point MCP_MEMORY_TABLE at another file"
     )
 

@@ -1,15 +1,19 @@
 """The item table in one SQLite file."""
 
 import asyncio
+import json
 import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Self, TypeVar
 
+from mcp_memory_server.adapters.sqlite.damage.checking import Hidden, check_file
+from mcp_memory_server.adapters.sqlite.damage.damaged_rows import quarantine, read_rows
 from mcp_memory_server.adapters.sqlite.file import connect, prepare_file, primary_code
 from mcp_memory_server.adapters.sqlite.opened_file import LogLostError, OpenedFile, error_from
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
@@ -35,6 +39,8 @@ R = TypeVar("R")
 READERS = 4
 SCRUB_AGAIN_SECONDS = 15.0
 """How long after a scrub that a reader prevented it is tried again, until it succeeds."""
+CHECKED_AT_ONCE = 8 * 1024 * 1024
+"""In bytes. Checking a file of 5 MB takes about 30 ms."""
 FEW = 16
 """Up to so many items are read where they are asked for. One takes a hundredth of a millisecond, and handing it to a
 thread and back ten times as long."""
@@ -62,6 +68,9 @@ class SqliteItemTable:
         self._unscrubbed: set[str] | None = None
         self._writer = Writer(connect(path), self._sweep, self._file, self._pause)
         self._closed = False
+        self._problem: TableDamagedError | None = None
+        self._hidden: Hidden = {}
+        self._check(is_small=path.stat().st_size <= CHECKED_AT_ONCE)
 
     @classmethod
     async def open(cls, path: Path, *, now: Callable[[], datetime] = utc_now) -> Self:
@@ -117,15 +126,17 @@ class SqliteItemTable:
         more = None if limit is None else limit + 1  # one row more shows whether a cursor is needed
 
         def read(connection: sqlite3.Connection) -> list[Item]:
-            found = connection.execute(f"{statement} LIMIT ?", (*parameters, -1 if more is None else more))
-            return [Stored.from_row(row, attributes).to_item() for row in found]
+            limited = (*parameters, -1 if more is None else more)
+            return [row.to_item() for row in read_rows(connection, f"{statement} LIMIT ?", limited, attributes)]
+
+        hidden = [key for key in self._hidden.get(pk, ()) if _is_asked_for(key.sk, prefix, between)]
 
         is_short = limit is not None and limit <= FEW
         items = self._read_here(read) if is_short else None
         if items is None:
             items = await self._read(read)
         if limit is None or len(items) <= limit:
-            return Page(tuple(items))
+            return Page((*items, *(Stored.damaged(key).to_item() for key in hidden)))
         return Page(tuple(items[:limit]), cursor=items[limit - 1].key.sk)
 
     async def find(
@@ -156,6 +167,30 @@ class SqliteItemTable:
 
         keys = await self._read(read)
         return KeyPage(tuple(keys[:limit]), key_cursor(keys[limit - 1]) if len(keys) > limit else None)
+
+    async def scan(self, *, limit: int, cursor: str | None = None) -> Page:
+        """See the port. In the order of the keys."""
+        after = json.loads(cursor) if cursor else ["", ""]
+        statement = f"SELECT {COLUMNS} FROM items WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?"
+
+        def read(connection: sqlite3.Connection) -> Page:
+            rows = read_rows(connection, statement, (*after, limit + 1))
+            items = tuple(row.to_item() for row in rows[:limit])
+            last = items[-1].key if len(rows) > limit else None
+            return Page(items, None if last is None else json.dumps([last.pk, last.sk]))
+
+        return await self._read(read)
+
+    async def quarantine(self, key: Key) -> None:
+        """See the port."""
+        now = self._now()
+
+        def move(connection: sqlite3.Connection) -> None:
+            row = find(connection, key, now)
+            if row is not None and row.is_damaged:
+                quarantine(connection, key, now)
+
+        await self._write(move)
 
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""
@@ -209,25 +244,41 @@ class SqliteItemTable:
         return SWEEP_SECONDS if self._unscrubbed is None else SCRUB_AGAIN_SECONDS
 
     async def count(self) -> int:
-        """Return how many items can be read, having read every one of them.
-
-        Raises:
-            TableDamagedError: At least one cannot be read.
-        """
-
-        def read_all(connection: sqlite3.Connection) -> int:
-            problems = [line for (line,) in connection.execute("PRAGMA quick_check(3)") if line != "ok"]
-            if problems:
-                raise TableDamagedError(f"{str(self._path)!r} is damaged: {'; '.join(problems)}")
-            return sum(1 for row in connection.execute(f"SELECT {COLUMNS} FROM items") if Stored.from_row(row))
-
-        return await self._read(read_all)
+        """Return how many items there are, those included that cannot be read."""
+        return await self._read(lambda connection: connection.execute("SELECT count(*) FROM items").fetchone()[0])
 
     async def close(self) -> None:
         """See the port."""
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._close)
+
+    def _check(self, *, is_small: bool) -> None:
+        """Check the whole file: a small one before anything is answered, a large one meanwhile."""
+
+        def check() -> None:
+            try:
+                with closing(connect(self._path)) as connection:
+                    self._hidden = check_file(connection, self._path, self._now())
+            except TableDamagedError as error:
+                self._problem = error
+            except sqlite3.Error as error:
+                if primary_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                    self._problem = self._damaged_file()
+
+        if not is_small:
+            self._readers.submit(check)
+            return
+        check()
+        if self._problem is not None:
+            self._closed = True
+            self._close()
+            raise self._problem
+
+    def _damaged_file(self) -> TableDamagedError:
+        return TableDamagedError(
+            f"{str(self._path)!r} is damaged; `mcp-memory-server repair` shows what can be saved, and saves it"
+        )
 
     def _close(self) -> None:
         self._readers.shutdown()
@@ -294,7 +345,12 @@ class SqliteItemTable:
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise TableUnavailableError("the memory was closed; open it again")
+        if self._problem is not None:
+            raise self._problem
 
     def _ours(self, error: Exception) -> TableUnavailableError | TableFullError | TableDamagedError:
-        damaged = TableDamagedError(f"{str(self._path)!r} is damaged; run `mcp-memory-server doctor`")
-        return error_from(error, self._path, damaged)
+        return error_from(error, self._path, self._damaged_file())
+
+
+def _is_asked_for(sk: str, prefix: str, between: tuple[str, str] | None) -> bool:
+    return sk.startswith(prefix) if between is None else between[0] <= sk <= between[1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from mcp_memory_server.domain.kernel.items import Item, Key, Value
+from mcp_memory_server.domain.kernel.items import DamagedBody, Item, Key, Value
 from mcp_memory_server.errors import TableDamagedError
 
 COLUMNS = "pk, sk, version, expires_at, operations, body, checksum"
@@ -16,6 +16,7 @@ COLUMNS = "pk, sk, version, expires_at, operations, body, checksum"
 Row = tuple[str, str, int, int | None, str, str, int]
 
 _BYTES = "$bytes"
+LONGEST_NAME = 256
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Stored:
     """A row in readable form. The newest operation id comes first."""
 
     key: Key
-    body: dict[str, Value]
+    body: Mapping[str, Value]
     version: int
     expires_at: int | None
     operations: tuple[str, ...]
@@ -50,15 +51,47 @@ class Stored:
         except (TypeError, ValueError, AttributeError) as error:
             raise TableDamagedError(_damage(sk)) from error
 
+    @staticmethod
+    def check(row: Any) -> None:
+        """Check a row without reading it.
+
+        Raises:
+            TableDamagedError: It is not what was written.
+        """
+        *parts, checksum = row
+        try:
+            is_sound = checksum == _checksum(*parts)
+        except UnicodeEncodeError:
+            is_sound = False
+        if not is_sound:
+            raise TableDamagedError(_damage(row[1]))
+
+    @classmethod
+    def damaged(cls, key: Key) -> "Stored":
+        """Return what stands for a row that cannot be read."""
+        return cls(key, DamagedBody(_damage(key.sk)), 0, None, ())
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the row cannot be read."""
+        return isinstance(self.body, DamagedBody)
+
+    @property
+    def reason(self) -> str:
+        """Why the row cannot be read."""
+        return self.body.reason if isinstance(self.body, DamagedBody) else ""
+
     def to_item(self) -> Item:
         """Return the item."""
+        if self.is_damaged:
+            return Item(self.key, self.body, 0)
         expires_at = None if self.expires_at is None else datetime.fromtimestamp(self.expires_at, UTC)
         return Item(self.key, self.body, self.version, expires_at, self.operations[0])
 
 
 def _damage(sk: object) -> str:
     kind = str(sk).partition("#")[0]
-    return f"a {kind!r} item in the memory file is damaged; run `mcp-memory-server doctor` to see how much can be read"
+    return f"a {kind!r} item in the memory file is damaged; run `mcp-memory-server repair` to see what can be saved"
 
 
 def _checksum(pk: str, sk: str, version: int, expires_at: int | None, operations: str, body: str) -> int:

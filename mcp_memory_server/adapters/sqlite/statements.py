@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
+from mcp_memory_server.adapters.sqlite.damage.damaged_rows import erase, quarantine, read_rows
 from mcp_memory_server.adapters.sqlite.file import INDEX_PK, INDEX_SK
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
@@ -21,7 +22,7 @@ from mcp_memory_server.domain.kernel.items import (
     after_push,
     expiry_seconds,
 )
-from mcp_memory_server.errors import ConflictError, InvalidRequestError
+from mcp_memory_server.errors import ConflictError, InvalidRequestError, TableDamagedError
 
 Parameters = tuple[str | float, ...]
 
@@ -36,10 +37,9 @@ def find(
     connection: sqlite3.Connection, key: Key, now: datetime, attributes: Collection[str] | None = None
 ) -> Stored | None:
     """Return the row, with only these attributes if they are given; None if there is none or it has expired."""
-    row = connection.execute(
-        f"SELECT {COLUMNS} FROM items WHERE pk = ? AND sk = ? AND {_ALIVE}", (key.pk, key.sk, now.timestamp())
-    ).fetchone()
-    return None if row is None else Stored.from_row(row, attributes)
+    statement = f"SELECT {COLUMNS} FROM items WHERE pk = ? AND sk = ? AND {_ALIVE}"
+    rows = read_rows(connection, statement, (key.pk, key.sk, now.timestamp()), attributes)
+    return rows[0] if rows else None
 
 
 def select(
@@ -93,10 +93,10 @@ def apply_all(connection: sqlite3.Connection, writes: Sequence[Write], operation
     Raises:
         ConflictError: A stored version is not the expected one.
     """
-    before = [find(connection, write.key, now) or Stored(write.key, {}, 0, None, ()) for write in writes]
+    before = [find(connection, write.key, now) or _absent(write.key) for write in writes]
     if any(operation in row.operations for row in before):
         return before
-    return [_apply(connection, write, row, operation) for write, row in zip(writes, before, strict=True)]
+    return [_apply(connection, write, row, operation, now) for write, row in zip(writes, before, strict=True)]
 
 
 def delete_expired(connection: sqlite3.Connection, now: datetime) -> None:
@@ -126,16 +126,34 @@ def delete_long_expired(connection: sqlite3.Connection, now: datetime) -> None:
         connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?)", (moment,))
 
 
-def _apply(connection: sqlite3.Connection, write: Write, before: Stored, operation: str) -> Stored:
+def _absent(key: Key) -> Stored:
+    return Stored(key, {}, 0, None, ())
+
+
+def _apply(connection: sqlite3.Connection, write: Write, before: Stored, operation: str, now: datetime) -> Stored:
     if write.expected_version is not None and write.expected_version != before.version:
         raise ConflictError(f"expected version {write.expected_version}, found {before.version or 'nothing'}")
+    if before.is_damaged and not isinstance(write, Delete):
+        if isinstance(write, Update) and not write.may_start_anew:
+            raise TableDamagedError(before.reason)
+        quarantine(connection, write.key, now)
+        before = _absent(write.key)
     if isinstance(write, Delete):
-        if before.version:
-            connection.execute("DELETE FROM items WHERE pk = ? AND sk = ?", (write.key.pk, write.key.sk))
+        _delete(connection, write, before, now)
         return before
     row = _put(write, before, operation) if isinstance(write, Put) else _updated(write, before, operation)
     connection.execute(f"INSERT OR REPLACE INTO items ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", row.to_row())
     return row
+
+
+def _delete(connection: sqlite3.Connection, write: Delete, before: Stored, now: datetime) -> None:
+    if not before.is_damaged:
+        if before.version:
+            connection.execute("DELETE FROM items WHERE pk = ? AND sk = ?", (write.key.pk, write.key.sk))
+    elif write.expected_version is None:
+        erase(connection, write.key, now)
+    else:
+        raise TableDamagedError(before.reason)
 
 
 def _put(write: Put, before: Stored, operation: str) -> Stored:

@@ -73,6 +73,7 @@ def checked_update(update: Update) -> Update:
         push=_checked_pushes(update),
         expected_version=update.expected_version,
         expires_at=update.expires_at,
+        may_start_anew=update.may_start_anew,
     )
 
 

@@ -1,12 +1,14 @@
 """Items of the table: keys, bodies and writes. What an item may hold is checked in `domain.kernel.item_checks`."""
 
 import math
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TypeAlias
+from datetime import datetime, timedelta
+from typing import Any, NoReturn, TypeAlias
+from uuid import uuid4
 
-from mcp_memory_server.errors import InvalidRequestError
+from mcp_memory_server.errors import InvalidRequestError, TableDamagedError
 
 MAX_PARTITION_KEY_BYTES = 2048
 MAX_SORT_KEY_BYTES = 1024
@@ -42,15 +44,47 @@ class Key:
             _check_length("sk", self.sk, MAX_SORT_KEY_BYTES)
 
 
+class DamagedBody(Mapping[str, Any]):
+    """The body of an item that cannot be read. Whoever looks into it gets an error, never an empty value."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise TableDamagedError(self.reason)
+
+    def __iter__(self) -> Iterator[str]:
+        raise TableDamagedError(self.reason)
+
+    def __len__(self) -> NoReturn:
+        raise TableDamagedError(self.reason)
+
+    def __contains__(self, name: object) -> NoReturn:
+        raise TableDamagedError(self.reason)
+
+    def get(self, name: str, default: Any = None) -> NoReturn:  # noqa: ARG002 - Mapping would take the error for absence
+        """Raise the error."""
+        raise TableDamagedError(self.reason)
+
+
 @dataclass(frozen=True)
 class Item:
-    """An item as it was read. The version rises by one with every write."""
+    """An item as it was read. The version rises by one with every write.
+
+    An item that cannot be read is returned with a `DamagedBody`, so that it costs nothing but itself. Its version is 0:
+    a write that expects an absent item replaces it, and what was there is quarantined.
+    """
 
     key: Key
     body: Mapping[str, Value]
     version: int
     expires_at: datetime | None = None
     operation_id: str | None = None
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the item cannot be read."""
+        return isinstance(self.body, DamagedBody)
 
 
 @dataclass(frozen=True)
@@ -93,6 +127,8 @@ class Update:
 
     A pushed value is stored under its name, and the values pushed before it move to ``pushed_name(name, 1)`` and so on;
     the oldest is dropped. The item keeps its expiry unless ``expires_at`` is given.
+
+    An item that cannot be read is not updated, because counters would begin anew, unless it ``may_start_anew``.
     """
 
     key: Key
@@ -102,6 +138,7 @@ class Update:
     expected_version: int | None = None
     expires_at: datetime | None = None
     push: Mapping[str, str] = field(default_factory=dict[str, str])
+    may_start_anew: bool = False
 
     def __post_init__(self) -> None:
         pushed = [f"{name}.{place}" for name in self.push for place in range(1, PUSHED_KEPT)]
@@ -113,6 +150,22 @@ class Update:
 
 
 Write: TypeAlias = Put | Delete | Update
+
+
+QUARANTINE = "DAMAGED#"
+QUARANTINED_FOR = timedelta(days=90)
+
+
+def quarantine_partition(pk: str) -> str:
+    """Return the partition to which unreadable items of a partition are moved."""
+    return f"{QUARANTINE}{pk}"[:MAX_PARTITION_KEY_BYTES]
+
+
+def quarantine_put(key: Key, raw: bytes, reason: str, now: datetime) -> Put:
+    """Return the write that keeps what an unreadable item held, for 90 days."""
+    body: dict[str, Value] = {"raw": zlib.compress(raw), "reason": reason, "quarantined_at": now.isoformat()}
+    sk = f"{key.sk[: MAX_SORT_KEY_BYTES // 8]}#{uuid4().hex}"
+    return Put(Key(quarantine_partition(key.pk), sk), body, 0, now + QUARANTINED_FOR)
 
 
 def pushed_name(name: str, place: int) -> str:

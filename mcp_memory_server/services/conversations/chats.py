@@ -158,7 +158,7 @@ class Chats:
             limit=limit,
             cursor=cursor,
         )
-        chats = (chat_from(item) for item in page.items)
+        chats = (chat_from(item) for item in page.items if not item.is_damaged)
         return ChatPage(tuple(chat for chat in chats if chat is not None), page.cursor)
 
     async def _make(self, scope: Scope, change: _Change) -> Chat:

@@ -1,11 +1,11 @@
 """The tool log: which tools were called for a user, and how it went."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
 
-from mcp_memory_server.domain.conversations.tool_log import ToolCallPage, ToolStatus, observed
+from mcp_memory_server.domain.conversations.tool_log import ToolCall, ToolCallPage, ToolStatus, observed
 from mcp_memory_server.domain.kernel.items import Item
 from mcp_memory_server.domain.kernel.page_limits import check_limit
 from mcp_memory_server.domain.kernel.scope import Scope, check_id
@@ -72,7 +72,8 @@ class ToolLog:
         missing = await self._missing()
         partition = keys.tools_partition(scope.user_id)
         page = await self._table.query(partition, descending=True, limit=limit, cursor=cursor)
-        return ToolCallPage(tuple(tool_call_from(item) for item in page.items), page.cursor, missing)
+        calls, unreadable = _calls(page.items)
+        return ToolCallPage(calls, page.cursor, (*missing, *unreadable))
 
     async def by_session(
         self, scope: Scope, session_id: str, *, limit: int = DEFAULT_CALLS, cursor: str | None = None
@@ -90,7 +91,7 @@ class ToolLog:
         listed = await self._listed(scope, session_id, limit, cursor)
         newest = listed.calls[0].id if listed.calls else ""
         late = (call for call in recent.calls if call.session_id == session_id and call.id > newest)
-        return ToolCallPage((*late, *listed.calls), listed.cursor, recent.missing)
+        return ToolCallPage((*late, *listed.calls), listed.cursor, listed.missing or recent.missing)
 
     async def _listed(self, scope: Scope, session_id: str, limit: int, cursor: str | None) -> ToolCallPage:
         partition, items = keys.tools_partition(scope.user_id), list[Item]()
@@ -104,7 +105,8 @@ class ToolLog:
             items += [found[key] for key in own if key in found]
             cursor = page.cursor
             if cursor is None or len(items) >= limit:
-                return ToolCallPage(tuple(tool_call_from(item) for item in items), cursor)
+                calls, unreadable = _calls(items)
+                return ToolCallPage(calls, cursor, unreadable)
 
     async def drain(self, seconds: float = DRAIN_SECONDS) -> bool:
         """Wait until every call recorded before is written or dropped; return whether that was so in time."""
@@ -122,3 +124,10 @@ class ToolLog:
         with self._lock:
             self._last_id = ulid_after(self._last_id, now)
             return self._last_id
+
+
+def _calls(items: Sequence[Item]) -> tuple[tuple[ToolCall, ...], tuple[str, ...]]:
+    """Return the calls that can be read, and a sentence about those that cannot."""
+    calls = tuple(tool_call_from(item) for item in items if not item.is_damaged)
+    unreadable = len(items) - len(calls)
+    return calls, (f"{unreadable} tool calls could not be read",) if unreadable else ()

@@ -169,6 +169,10 @@ class Facts:
         found = [facts_under(snapshot, now, prefix, past=past) for snapshot in await self._read(scope)]
         return list(merge(*found, key=topic_order))
 
+    async def missing(self, scope: Scope) -> tuple[str, ...]:
+        """Return sentences about what the other methods leave out because it cannot be read; none if all is there."""
+        return (await self._snapshots.of(scope)).missing
+
     async def history(self, scope: Scope, topic: str) -> list[Fact]:
         """Return the past and current facts of this topic, in the order in which they were learned."""
         now = self._now()

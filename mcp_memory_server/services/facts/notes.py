@@ -41,4 +41,5 @@ class Notes:
         """Return the unexpired notes, newest first, optionally of one kind."""
         prefix = keys.NOTES if kind is None else f"{keys.NOTES}{kind}#"
         page = await self._table.query(keys.partition_of(scope), prefix=prefix, limit=None)
-        return sorted((note_from(item) for item in page.items), key=lambda note: note.noted_at, reverse=True)
+        readable = (note_from(item) for item in page.items if not item.is_damaged)
+        return sorted(readable, key=lambda note: note.noted_at, reverse=True)

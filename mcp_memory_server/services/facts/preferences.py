@@ -43,8 +43,9 @@ class Preferences:
         return await retry_on_conflict(lambda: self._set(scope, wanted, operation))
 
     async def all(self, scope: Scope) -> list[Preference]:
-        """Return all preferences of the user in the order of their keys, with one query."""
-        found = [preference_from(item) for item in await self._stored(scope)]
+        """Return all preferences of the user that can be read, in the order of their keys, with one query."""
+        stored = (_readable(item) for item in await self._stored(scope))
+        found = [preference for preference in stored if preference is not None]
         return sorted(found, key=lambda preference: (preference.key.casefold(), preference.key))
 
     async def _stored(self, scope: Scope) -> Sequence[Item]:
@@ -61,7 +62,7 @@ class Preferences:
         wanted = wanted if stored is None else replace(wanted, key=stored.key)
         change = choose(wanted, stored)
         if change.changed:
-            body = preference_body(wanted, None if item is None else item.body)
+            body = preference_body(wanted, None if item is None or stored is None else item.body)
             body |= await self._embeddings.beside(from_preference(wanted).searched_text)
             put = Put(key, body, expected_version=item.version if item is not None and item.key == key else 0)
             removals = [Delete(one.key, one.version) for one in items if one.key != key][: MAX_WRITES_AT_ONCE - 2]

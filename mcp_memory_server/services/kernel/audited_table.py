@@ -74,6 +74,14 @@ class AuditedItemTable:
         """See the port."""
         return await self._table.list_keys(limit=limit, cursor=cursor)
 
+    async def scan(self, *, limit: int, cursor: str | None = None) -> Page:
+        """See the port."""
+        return await self._table.scan(limit=limit, cursor=cursor)
+
+    async def quarantine(self, key: Key) -> None:
+        """See the port."""
+        await self._table.quarantine(key)
+
     async def put(self, write: Put, *, operation_id: str | None = None) -> int:
         """See the port."""
         return await self._audited((write,), operation_id, self._table.put(write, operation_id=operation_id))

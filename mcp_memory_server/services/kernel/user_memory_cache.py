@@ -149,6 +149,8 @@ class UserMemoryCache:
         serial = next(self._serials)
         self._own_writes.pop(scope.owner, None)
         profile = await table.get(keys.profile_key(scope))
+        if profile is not None and profile.is_damaged:
+            profile = None  # any write begins a new one, with a version that no snapshot has
         version = version_from(profile)
         cached = self._users.get(scope.owner)
         if cached is not None and cached[0].version == version:
@@ -191,10 +193,13 @@ class UserMemoryCache:
         memories: dict[str, StoredMemory] = {}
         unreadable: set[str] = set()
         forgotten: set[str] = set()
-        tombstones = [tombstone_from(item) for item in items if item.key.sk.startswith(keys.FORGOTTEN)]
+        buried = [item for item in items if item.key.sk.startswith(keys.FORGOTTEN) and not item.is_damaged]
+        tombstones = [tombstone_from(item) for item in buried]
         for item in items:
             if item.key.sk.startswith(keys.FORGOTTEN):
                 forgotten |= _forgotten(item)
+                if item.is_damaged:
+                    unreadable.add(item.key.sk)
             elif item.key.sk.startswith(keys.BOOKKEEPING):
                 continue
             elif (memory := memory_from(item, self._models)) is not None:
@@ -250,6 +255,8 @@ def _memory(item: Item) -> StoredMemory:
 
 def _forgotten(item: Item) -> set[str]:
     """Return the ids of what must not be returned: the fingerprint of a fact, and the turn that it came from."""
+    if item.is_damaged:
+        return {item.key.sk.removeprefix(keys.FORGOTTEN)}  # the statement itself must still not be returned
     turn = forgotten_turn_from(item)
     return {tombstone_from(item).fingerprint, *([] if turn is None else [turn_memory_id(*turn)])}
 

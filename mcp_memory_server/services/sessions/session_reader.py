@@ -122,7 +122,8 @@ class SessionReader:
 
     async def _fill(self, scope: Scope, miss: CacheMiss, page: TurnPage, tier: Tier) -> None:
         stores, snapshot = self._stores, self._stores.cache_epoch.last_snapshot
-        if stores.cache is None or snapshot is None or not miss.may_be_filled or page.answered < page.partitions:
+        is_whole = page.answered == page.partitions and not page.unreadable
+        if stores.cache is None or snapshot is None or not miss.may_be_filled or not is_whole:
             return
         context = CacheContext(tier, stores.limits, stores.now(), snapshot.epoch)
         with suppress(CacheUnavailableError):  # the next reader may try again
@@ -175,6 +176,8 @@ def _loaded(session: CachedSession, page: TurnPage | None, view: View, missing: 
 def _from_page(page: TurnPage, turns: Sequence[Turn], view: View, missing: tuple[str, ...]) -> LoadedSession:
     if page.answered < page.partitions:
         missing = (*missing, f"{page.partitions - page.answered} of {page.partitions} partitions did not answer")
+    if page.unreadable:
+        missing = (*missing, f"{page.unreadable} turns could not be read")
     # A session that got a turn after it was ended is running again.
     ended = page.ended_at is not None and all(turn.at <= page.ended_at for turn in turns)
     return LoadedSession(

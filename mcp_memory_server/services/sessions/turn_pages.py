@@ -12,7 +12,7 @@ from mcp_memory_server.domain.kernel.ulids import ulid_before
 from mcp_memory_server.domain.sessions.cached_session import StoredIds
 from mcp_memory_server.domain.sessions.counts import Counters, KnownCounts, Line, not_counted, uncounted_after
 from mcp_memory_server.domain.sessions.turns import Turn, View, newest_within
-from mcp_memory_server.errors import InvalidRequestError, UnavailableError
+from mcp_memory_server.errors import InvalidRequestError, TableDamagedError, UnavailableError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.schema.turn_records import (
     COUNTED,
@@ -48,6 +48,7 @@ class TurnPage:
     ``operations`` maps an operation to the id of its turn. ``cursor`` leads further back. ``answered`` of the
     ``partitions`` of the session did so in time: of the others nothing is here. ``ended_at`` is when the session was
     last ended; turns after that mean that it goes on. ``stored`` names the turns that the table holds before these.
+    ``unreadable`` turns are left out; they are counted in ``turn_count`` if they were counted before.
     """
 
     turns: tuple[Turn, ...]
@@ -60,6 +61,7 @@ class TurnPage:
     partitions: int = 1
     answered: int = 1
     stored: StoredIds = field(default_factory=StoredIds)
+    unreadable: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class _Part:
     items: Sequence[Item]
     has_more: bool
     before: Sequence[Line] = ()
+    unreadable: int = 0
 
 
 class TurnPages:
@@ -172,8 +175,9 @@ class TurnPages:
         while items and not items[0].key.sk.startswith(TURNS):  # what lies beside the turns sorts after them
             item = items.pop(0)
             beside[item.key.sk] = item
-        part = _Part(items, page.cursor is not None)
-        return part, counters_from(beside.get(META)), summary_from(beside.get(SUMMARY))
+        rolled = beside.get(SUMMARY)
+        summary = None if rolled is None or rolled.is_damaged else summary_from(rolled)
+        return _part_of(items, has_more=page.cursor is not None), counters_from(beside.get(META)), summary
 
     async def _part(
         self, scope: Scope, number: int, turns: int, attributes: Sequence[str] | None, cursor: str | None = None
@@ -186,7 +190,7 @@ class TurnPages:
             cursor=cursor,
             attributes=attributes,
         )
-        return _Part(page.items, page.cursor is not None)
+        return _part_of(page.items, has_more=page.cursor is not None)
 
     async def _with_uncounted(self, scope: Scope, number: int, part: _Part, after: str | None) -> _Part:
         """Read on where turns that are not counted yet may lie before those that were read."""
@@ -196,7 +200,8 @@ class TurnPages:
         page = await self._table.query(
             session_partition(scope, number), between=(TURNS + after, oldest), limit=None, attributes=COUNTED
         )
-        return _Part(part.items, part.has_more, [line_from(item) for item in page.items])
+        before = [line_from(item) for item in page.items if not item.is_damaged]
+        return replace(part, before=before)
 
     async def _page(
         self,
@@ -212,8 +217,9 @@ class TurnPages:
         newest = newest[: len(shown)]
         more = any(part.has_more for part in parts) or len(newest) < len(_newest(parts, None))
         uncounted = not_counted(lines, counters)
+        readable = tuple(turn for turn in shown if turn is not None)
         return TurnPage(
-            turns=shown,
+            turns=readable,
             operations=_operations(newest),
             turn_count=counters.turns + uncounted.turns,
             token_count=counters.tokens + uncounted.tokens,
@@ -223,23 +229,34 @@ class TurnPages:
             partitions=counters.partitions,
             answered=len(parts),
             stored=StoredIds(ulid_before(turn_id(newest[-1])) if more and newest else ""),
+            unreadable=sum(part.unreadable for part in parts) + len(shown) - len(readable),
         )
 
-    async def _turns(self, newest: Sequence[Item], most_bytes: int | None) -> tuple[Turn, ...]:
-        """Return the turns, oldest first, as many of the newest ones as fit."""
+    async def _turns(self, newest: Sequence[Item], most_bytes: int | None) -> list[Turn | None]:
+        """Return the turns, oldest first, as many of the newest ones as fit; None for those that cannot be read."""
         if most_bytes is None:
-            return tuple(await asyncio.gather(*map(self._turn, reversed(newest))))
-        turns: list[Turn] = []
+            return await asyncio.gather(*map(self._turn, reversed(newest)))
+        turns: list[Turn | None] = []
         for item in newest:  # one after the other: a short item can be a long text
             turns.insert(0, await self._turn(item))
-            if len(newest_within(turns, most_bytes)) < len(turns):
-                return tuple(turns[1:])
-        return tuple(turns)
+            readable = [turn for turn in turns if turn is not None]
+            if len(newest_within(readable, most_bytes)) < len(readable):
+                return turns[1:]
+        return turns
 
-    async def _turn(self, item: Item) -> Turn:
+    async def _turn(self, item: Item) -> Turn | None:
+        """Return the turn, None if its content cannot be read."""
         partition = parts_of(item)
         parts = () if partition is None else (await self._table.query(partition, limit=None)).items
-        return turn_from(item, parts)
+        try:
+            return turn_from(item, parts)
+        except TableDamagedError:
+            return None
+
+
+def _part_of(items: Sequence[Item], *, has_more: bool) -> _Part:
+    readable = [item for item in items if not item.is_damaged]
+    return _Part(readable, has_more, unreadable=len(items) - len(readable))
 
 
 def _first_of(one: str | None, other: str | None) -> str | None:

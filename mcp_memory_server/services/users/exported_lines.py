@@ -72,7 +72,7 @@ class ExportedLines:
 
     async def _memories(self, after: LinePlace | None) -> AsyncIterator[str]:
         async for item in self._items(keys.partition_of(self._scope), after):
-            if (line := line_from(item)) is not None:
+            if line := self._readable(partial(line_from, item), "a memory"):
                 yield line
 
     async def _tool_calls(self, after: LinePlace | None) -> AsyncIterator[str]:
@@ -158,7 +158,7 @@ class ExportedLines:
             if (cursor := page.cursor) is None:
                 return
 
-    def _readable(self, read: Callable[[], str], what: str) -> str | None:
+    def _readable(self, read: Callable[[], str | None], what: str) -> str | None:
         try:
             return read()
         except TableDamagedError:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mcp_memory_server.domain.kernel.items import Key
+from mcp_memory_server.domain.kernel.items import Key, quarantine_partition
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.errors import UnavailableError
@@ -92,11 +92,12 @@ class UserErasure:
         while passes < MOST_PASSES:
             in_queues, missing = await self._empty_queues(scope)
             before = removed
+            partitions: list[str] = []
             async for partition in self._partitions(scope):
-                while items := (await self._table.query(partition, limit=ERASED_AT_ONCE, attributes=())).items:
-                    await self._table.delete_many([item.key for item in items])
-                    removed += len(items)
-                    progress(removed)
+                partitions.append(partition)
+                removed += await self._empty(partition, lambda more, of=removed: progress(of + more))
+            if not passes:  # nothing is moved to the quarantine of a partition that is empty
+                removed += sum([await self._empty(quarantine_partition(one), lambda _: None) for one in partitions])
             found = in_queues + removed - before
             removed, passes = removed + in_queues, passes + 1
             if not found:
@@ -132,6 +133,14 @@ class UserErasure:
             await self._table.delete_many([item.key for item in items])
             removed += len(items)
         await self._table.scrub()
+        return removed
+
+    async def _empty(self, partition: str, progress: Callable[[int], None]) -> int:
+        removed = 0
+        while items := (await self._table.query(partition, limit=ERASED_AT_ONCE, attributes=())).items:
+            await self._table.delete_many([item.key for item in items])
+            removed += len(items)
+            progress(removed)
         return removed
 
     async def _partitions(self, scope: Scope) -> AsyncIterator[str]:

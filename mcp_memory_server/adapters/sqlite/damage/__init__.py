@@ -1,0 +1,1 @@
+"""What is done about files and rows that are damaged."""
