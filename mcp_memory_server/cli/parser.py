@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from mcp_memory_server.errors import ConfigurationError
-from mcp_memory_server.settings import Settings, read_settings
+from mcp_memory_server.settings import AUTO, Settings, read_settings
 from mcp_memory_server.version import __version__
 
 Command = Callable[[argparse.Namespace, Settings], Awaitable[int]]
@@ -150,10 +150,18 @@ def settings_from(parsed: argparse.Namespace) -> Settings:
     """
     typed = {name: getattr(parsed, name) for name in ("table", "user") if getattr(parsed, name, None) is not None}
     try:
-        return Settings(**{**read_settings().model_dump(), **typed})
+        read = read_settings()
+        if _is_for_a_coding_agent(parsed) and "project" not in read.model_fields_set:
+            read = read.model_copy(update={"project": AUTO})
+        return Settings(**{**read.model_dump(), **typed})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ConfigurationError(f"--{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _is_for_a_coding_agent(parsed: argparse.Namespace) -> bool:
+    """Return whether the plugin of a coding agent started this: it works in repositories."""
+    return hasattr(parsed, "event") or bool(getattr(parsed, "hooks", False) and not parsed.http)
 
 
 def _add_attach_commands(commands: Any) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_memory_server.cli.parser import build_parser, settings_from
 from mcp_memory_server.domain.kernel.scope import Owner, Scope
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.repositories import repository_name
@@ -123,3 +124,16 @@ def test_a_wrong_owner_is_refused_with_the_right_forms(run: Run) -> None:
 
     assert refused.code != 0
     assert "--in must be user, agent:NAME, project:NAME, team:NAME or shared:NAME, got 'planet:mars'" in refused.err
+
+
+@pytest.mark.parametrize("arguments", [["serve", "--hooks"], ["hook", "prompt"]], ids=" ".join)
+def test_the_plugin_of_a_coding_agent_uses_the_memory_of_the_repository_unless_a_setting_says_otherwise(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = build_parser().parse_args(arguments)
+    monkeypatch.delenv("MCP_MEMORY_PROJECT", raising=False)
+    by_itself = settings_from(parsed).project
+    monkeypatch.setenv("MCP_MEMORY_PROJECT", "none")
+
+    assert (by_itself, settings_from(parsed).project) == ("auto", "none")
+    assert settings_from(build_parser().parse_args(["serve", "--http", "--hooks"])).project == "none"

@@ -49,6 +49,7 @@ RUN_BY_A_TEST_OF_THEIR_OWN = {
         f"{BUNDLES}::test_claude_code_accepts_the_plugin_and_its_marketplace"
     ),
     "cp integrations/codex/hooks.json ~/.codex/hooks.json": CODEX,
+    "make sbom": "tests/project/test_sbom.py::test_every_locked_package_is_listed_with_its_hashes",
     "make image": "tests/project/test_container.py::test_the_linter_finds_nothing",
     "docker run --publish 8765:8765 --volume memory:/data --env MCP_MEMORY_AUTH=tokens: "
     "--env MCP_MEMORY_HOSTS=memory.example mcp-agent-memory": (

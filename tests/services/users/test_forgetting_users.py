@@ -104,7 +104,8 @@ async def test_the_backlog_of_a_dead_process_does_not_come_back(path: Path, cloc
         again = await memory.erasure.forget_user(ANNA)
 
     assert done[0].status is Status.COMPLETE
-    assert again.removed <= 1  # the worker may have announced that it writes to a session no more
+    # The worker may have written the counters of its six sessions and its activity in between: no text is in these.
+    assert again.removed <= 7
 
 
 async def test_a_dead_letter_that_somebody_held_is_dropped_at_its_redrive(
