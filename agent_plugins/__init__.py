@@ -7,14 +7,15 @@ framework and no Redis.
 from typing import TYPE_CHECKING
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules, CircuitOpenError, SharedCircuits
+from agent_plugins.breakers.circuit_rules import BreakerRules, CircuitOpenError, SharedCircuits
 from agent_plugins.breakers.failures import FailedCall, counts_as_failure, every_error
 from agent_plugins.breakers.invocations import Invocation
 from agent_plugins.breakers.status_file import StatusFile
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry
 from agent_plugins.guards.agent_locks import AgentLocks, LockNotFreeError
 from agent_plugins.guards.findings import Finding, GuardRules, LoopKind
-from agent_plugins.guards.guards import Guards
+from agent_plugins.guards.loop_guards import Guards
+from agent_plugins.state.change_batches import Saved
 from agent_plugins.state.changes import (
     ask_for_missing_slot,
     ask_user,
@@ -40,7 +41,6 @@ from agent_plugins.state.changes import (
     user_answered,
 )
 from agent_plugins.state.handoff_packet import HandoffPacket
-from agent_plugins.state.operations import Saved
 from agent_plugins.state.phases import NEXT_PHASES, Phase
 from agent_plugins.state.session_state import Change, SessionState
 from agent_plugins.state.state_coordinator import StateCoordinator

@@ -20,7 +20,7 @@ from mcp_memory_server.domain.facts.preferences import SetBy
 from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind, Owners, Scope
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import one_line
-from mcp_memory_server.domain.recall.answers import Recollection
+from mcp_memory_server.domain.recall.replies.answers import Recollection
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role, Turn, View
 from mcp_memory_server.errors import (
     ConfigurationError,

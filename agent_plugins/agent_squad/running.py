@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from agent_plugins.memory.agent_sessions import AgentSession
 from agent_plugins.memory.running import Running, current
+from agent_plugins.memory.shared_sessions import AgentSession
 
 
 @dataclass(eq=False, kw_only=True)

@@ -18,14 +18,14 @@ from agent_plugins.agent_squad.agents import MemoryAgent
 from agent_plugins.agent_squad.chat_storage import MemoryChatStorage
 from agent_plugins.agent_squad.parts import agents_in, tools_of
 from agent_plugins.agent_squad.tools import GuardedTools
+from agent_plugins.argument_checks import check_type
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
-from agent_plugins.checking import check_type
 from agent_plugins.guards.agent_locks import AgentLocks
-from agent_plugins.guards.guards import GuardRules
+from agent_plugins.guards.loop_guards import GuardRules
 from agent_plugins.memory.agent_memory import AgentMemory
-from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSession, AgentSessions
 from agent_plugins.memory.arguments import tool_registry
 from agent_plugins.memory.shared_memory import Source, shared_memory
+from agent_plugins.memory.shared_sessions import MAX_TOKENS, AgentSession, AgentSessions
 from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import EndedSession, Owners, Scope
 

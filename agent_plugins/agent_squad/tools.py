@@ -20,11 +20,11 @@ from agent_squad.utils import AgentTool, AgentToolCallbacks, AgentTools, ToolRes
 
 from agent_plugins.agent_squad.mcp_tools import FAILED, McpServers, is_mcp_provider
 from agent_plugins.agent_squad.running import RunningSquadAgent, running
+from agent_plugins.argument_checks import check_type
 from agent_plugins.breakers.daemon_threads import DaemonThreads
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
-from agent_plugins.checking import check_type
-from agent_plugins.guards.guards import Finding
+from agent_plugins.guards.loop_guards import Finding
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from agent_plugins.telemetry import refused_call
 from mcp_memory_server import MemoryTool, ToolStatus

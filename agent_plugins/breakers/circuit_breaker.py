@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-from agent_plugins.breakers.circuits import (
+from agent_plugins.argument_checks import check_type
+from agent_plugins.breakers.circuit_rules import (
     BreakerRules,
     CircuitState,
     CircuitStatus,
@@ -20,7 +21,6 @@ from agent_plugins.breakers.circuits import (
 )
 from agent_plugins.breakers.failures import RecentResults
 from agent_plugins.breakers.permits import Counts, Permit
-from agent_plugins.checking import check_type
 from agent_plugins.telemetry import circuit_changed
 from mcp_memory_server import UnavailableError
 

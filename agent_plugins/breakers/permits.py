@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent_plugins.breakers.circuits import BreakerRules, CircuitOpenError
+from agent_plugins.breakers.circuit_rules import BreakerRules, CircuitOpenError
 from agent_plugins.breakers.failures import FailedCall, is_counted
 
 _NOT_THE_TOOL = (

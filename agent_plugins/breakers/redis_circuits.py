@@ -24,8 +24,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
-from agent_plugins.breakers.circuits import CircuitState, Claim, SharedView
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
+from agent_plugins.breakers.circuit_rules import CircuitState, Claim, SharedView
 from mcp_memory_server import ConfigurationError, UnavailableError
 
 SPACE = "agent-plugins"

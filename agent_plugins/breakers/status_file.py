@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
 from mcp_memory_server import InvalidRequestError, NotFoundError
 
 EVERY_SECONDS = 2.0

@@ -10,11 +10,11 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from agent_plugins.argument_checks import check_type
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules, CircuitState, Health, SharedCircuits
+from agent_plugins.breakers.circuit_rules import BreakerRules, CircuitState, Health, SharedCircuits
 from agent_plugins.breakers.invocations import Invocation, Invocations
 from agent_plugins.breakers.permits import Permit
-from agent_plugins.checking import check_type
 
 _WORST_FIRST = (Health.UNAVAILABLE, Health.DEGRADED, Health.HEALTHY)
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from threading import Lock
 
-from agent_plugins.guards.guards import Guards
+from agent_plugins.guards.loop_guards import Guards
 from agent_plugins.quoting import quoted
 from mcp_memory_server import UnavailableError
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
 from mcp_memory_server import InvalidRequestError
 
 REPEATS = 3

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.failures import every_error
 from agent_plugins.memory.arguments import check_type
 from agent_plugins.memory.memory_calls import call_memory

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent_plugins.argument_checks import check_type
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
-from agent_plugins.checking import check_type
 from mcp_memory_server import InvalidRequestError, Scope
 
 _OLD_NAMES = {"user": "user_id", "session": "session_id"}

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from typing import TypeAlias
 from weakref import WeakSet
 
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
 from agent_plugins.state.background_loop import BACKGROUND
 from mcp_memory_server import Memory, Settings, UnavailableError, open_memory
 

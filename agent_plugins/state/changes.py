@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
 from agent_plugins.state.conversation_state import Clarification, Conversation, Handoff, Slot, SlotState
 from agent_plugins.state.phases import Phase, phase_of_intent
 from agent_plugins.state.plain_records import plain_value

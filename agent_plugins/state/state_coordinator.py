@@ -16,13 +16,13 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
 from agent_plugins.state.agent_context import write_context
 from agent_plugins.state.background_loop import BACKGROUND
+from agent_plugins.state.change_batches import Operation, Saved
 from agent_plugins.state.changes import escalate, time_out_steps
 from agent_plugins.state.conversation_state import Handoff
 from agent_plugins.state.handoff_packet import HandoffPacket, packet
-from agent_plugins.state.operations import Operation, Saved
 from agent_plugins.state.session_state import Change, SessionState
 from agent_plugins.state.state_saver import DEADLINE_SECONDS, MemorySource, StateSaver
 from agent_plugins.state.state_watcher import StateWatcher

@@ -19,10 +19,10 @@ from typing import TypeAlias
 from uuid import uuid4
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.failures import every_error
 from agent_plugins.state.background_loop import BACKGROUND
-from agent_plugins.state.operations import Operation, Saved
+from agent_plugins.state.change_batches import Operation, Saved
 from agent_plugins.state.session_state import SessionState
 from mcp_memory_server import ConflictError, Memory, Scope, Status
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
 from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import InvalidRequestError, count_tokens
 

@@ -18,7 +18,7 @@ from agent_plugins.memory.prompt_block import render_system_block
 from agent_plugins.memory.running import enclosing
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.conversation import AgentConversation, section_for_member
-from agent_plugins.strands.hanging_tools import run_tools_in_daemon_threads
+from agent_plugins.strands.guarding.hanging_tools import run_tools_in_daemon_threads
 from agent_plugins.strands.held_turns import has_guardrail
 from agent_plugins.strands.identity import SessionResolver
 from agent_plugins.strands.memory_replies import memory_call_ids

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from strands import Agent
 from strands.types.content import Message
 
-from agent_plugins.memory.agent_sessions import AgentSession
-from agent_plugins.memory.earlier import not_in
+from agent_plugins.memory.earlier_section import not_in
 from agent_plugins.memory.prompt_block import PromptSection
+from agent_plugins.memory.shared_sessions import AgentSession
 from agent_plugins.strands.messages import text_of
 from mcp_memory_server import Role, Status, Turn
 

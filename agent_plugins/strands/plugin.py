@@ -12,20 +12,20 @@ from strands.multiagent.base import MultiAgentBase
 from strands.plugins import MultiAgentPlugin, Plugin
 from strands.types.tools import AgentTool
 
+from agent_plugins.argument_checks import check_type
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
-from agent_plugins.checking import check_type
 from agent_plugins.guards.agent_locks import AgentLocks
-from agent_plugins.guards.guards import GuardRules
+from agent_plugins.guards.loop_guards import GuardRules
 from agent_plugins.memory.agent_memory import AgentMemory
-from agent_plugins.memory.agent_sessions import MAX_TOKENS, AgentSessions
 from agent_plugins.memory.arguments import named, tool_registry
 from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from agent_plugins.memory.shared_memory import Source, shared_memory
+from agent_plugins.memory.shared_sessions import MAX_TOKENS, AgentSessions
 from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.state_coordinator import StateCoordinator
 from agent_plugins.strands.agent_events import AgentEvents
 from agent_plugins.strands.attached import AttachedAgents
-from agent_plugins.strands.guarded_calls import GuardedCalls
+from agent_plugins.strands.guarding.guarded_calls import GuardedCalls
 from agent_plugins.strands.identity import Identity, SessionResolver
 from agent_plugins.strands.memory_tools import strands_tool
 from agent_plugins.strands.orchestration_events import OrchestrationEvents

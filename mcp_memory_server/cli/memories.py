@@ -11,8 +11,8 @@ from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Standi
 from mcp_memory_server.domain.kernel.clock import utc_now
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.text import one_line
-from mcp_memory_server.domain.recall.answers import Recollection
 from mcp_memory_server.domain.recall.memories import Kind
+from mcp_memory_server.domain.recall.replies.answers import Recollection
 from mcp_memory_server.errors import InvalidRequestError, NotFoundError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.services.users.erasure import Forgotten

@@ -105,9 +105,13 @@ def build_parser() -> argparse.ArgumentParser:
     serve.add_argument("--metrics", action="store_true", help="with --http: show metrics to Prometheus at /metrics")
 
     _add_attach_commands(commands)
-    doctor = _command(commands, "doctor", "doctor", "doctor", "check settings, engine and permissions; try a memory")
+    doctor = _command(
+        commands, "doctor", "operating.doctor", "doctor", "check settings, engine and permissions; try a memory"
+    )
     _json(doctor)
-    repair = _command(commands, "repair", "repair", "repair", "show what is damaged, and save what can be saved of it")
+    repair = _command(
+        commands, "repair", "operating.repair", "repair", "show what is damaged, and save what can be saved of it"
+    )
     repair.add_argument("--apply", action="store_true", help="do it; the damaged file is kept under another name")
     _json(repair)
     _add_memory_commands(commands)
@@ -121,23 +125,29 @@ def build_parser() -> argparse.ArgumentParser:
     _add_token_commands(commands)
 
     isolation = _command(
-        commands, "verify-isolation", "verify_isolation", "verify", "check that no user reaches another's memory here"
+        commands,
+        "verify-isolation",
+        "operating.verify_isolation",
+        "verify",
+        "check that no user reaches another's memory here",
     )
     _json(isolation)
 
-    redrive = _command(commands, "redrive", "redrive", "redrive", "replay turns that the table rejected")
+    redrive = _command(commands, "redrive", "operating.redrive", "redrive", "replay turns that the table rejected")
     redrive.add_argument("--list", action="store_true", help="only show them")
     redrive.add_argument("--limit", type=int, default=100, help="how many to show (default: %(default)s)")
     _json(redrive, nothing={"count": 0, "letters": []})
 
-    fold = _command(commands, "fold", "fold", "fold", "sum up sessions that are over, and fold old summaries")
+    fold = _command(commands, "fold", "operating.fold", "fold", "sum up sessions that are over, and fold old summaries")
     _json(fold, nothing={"sessions": 0, "users": 0, "summaries": 0})
 
     tables = commands.add_parser("tables", help="make, describe or delete the DynamoDB table")
     actions = tables.add_subparsers(title="actions", metavar="ACTION", required=True)
-    _command(actions, "create", "tables", "create", "make the table as it should be in production, and wait for it")
-    _json(_command(actions, "describe", "tables", "describe", "describe the table"))
-    delete = _command(actions, "delete", "tables", "delete", "delete the table with everything in it")
+    _command(
+        actions, "create", "operating.tables", "create", "make the table as it should be in production, and wait for it"
+    )
+    _json(_command(actions, "describe", "operating.tables", "describe", "describe the table"))
+    delete = _command(actions, "delete", "operating.tables", "delete", "delete the table with everything in it")
     delete.add_argument("--yes", action="store_true", help="do not ask")
     return parser
 
@@ -186,7 +196,7 @@ def _add_attach_commands(commands: Any) -> None:
 def _add_token_commands(commands: Any) -> None:
     token = commands.add_parser("token", help="create, list or revoke tokens for MCP_MEMORY_AUTH=tokens:")
     actions = token.add_subparsers(title="actions", metavar="ACTION", required=True)
-    create = _command(actions, "create", "token", "create", "make a token for the user, and print it once")
+    create = _command(actions, "create", "operating.token", "create", "make a token for the user, and print it once")
     create.add_argument("--name", default="", help="what it is for, to recognise it in the list")
     create.add_argument(
         "--permissions",
@@ -195,8 +205,8 @@ def _add_token_commands(commands: Any) -> None:
     )
     create.add_argument("--days", type=int, help="for how many days it is valid (default: until it is revoked)")
     _json(create)
-    _json(_command(actions, "list", "token", "list_", "list the tokens, without their secrets"))
-    revoke = _command(actions, "revoke", "token", "revoke", "refuse a token from now on")
+    _json(_command(actions, "list", "operating.token", "list_", "list the tokens, without their secrets"))
+    revoke = _command(actions, "revoke", "operating.token", "revoke", "refuse a token from now on")
     revoke.add_argument("id", help="as `token list` shows it")
 
 

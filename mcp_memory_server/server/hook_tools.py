@@ -13,8 +13,8 @@ from uuid import uuid4
 from mcp_memory_server.concurrency.lru_cache import LruCache
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.text import one_line
-from mcp_memory_server.domain.recall.answers import Recollection
 from mcp_memory_server.domain.recall.likelihood import Likelihood
+from mcp_memory_server.domain.recall.replies.answers import Recollection
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.tools import MemoryTool, Reply, memory_tool

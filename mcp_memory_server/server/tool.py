@@ -7,7 +7,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import reply_text
+from mcp_memory_server.domain.recall.replies.answers import reply_text
 from mcp_memory_server.errors import MemoryServerError, UnavailableError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.server.access.principal import Permission

@@ -51,7 +51,7 @@ def inspection_of(memory: Memory) -> Inspection:
 
 def _problem(path: Path) -> str:
     from mcp_memory_server.adapters.sqlite.damage.checking import check_file
-    from mcp_memory_server.adapters.sqlite.file import connect, prepare_file
+    from mcp_memory_server.adapters.sqlite.files.file import connect, prepare_file
 
     try:
         prepare_file(path)

@@ -24,8 +24,8 @@ async def open_table(settings: Settings, *, now: Callable[[], datetime], metrics
     match parse_table(settings.table):
         case SqliteTable(path):
             # Adapters are imported where they are chosen: nobody loads boto3 to use SQLite.
+            from mcp_memory_server.adapters.sqlite.files.session_file import delete_session_file
             from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
-            from mcp_memory_server.adapters.sqlite.session_file import delete_session_file
 
             table = await SqliteItemTable.open(path, now=now)
             delete_session_file(path)

@@ -17,7 +17,7 @@ from pathlib import Path
 from redis import Redis
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.redis_circuits import RedisCircuits
 from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
 from agent_plugins.state.changes import fill_slot, need_slots, take_turn

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_memory_server.adapters.sqlite.file import prepare_file
+from mcp_memory_server.adapters.sqlite.files.file import prepare_file
 from tests.cli.commands import Run, run_with
 
 

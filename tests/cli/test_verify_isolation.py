@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_memory_server.cli import verify_isolation
+from mcp_memory_server.cli.operating import verify_isolation
 from tests.cli.commands import Run
 
 

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
+from agent_plugins.state.change_batches import Saved
 from agent_plugins.state.changes import begin_task, fill_slot, start_step, take_turn
-from agent_plugins.state.operations import Saved
 from agent_plugins.state.session_state import Change, SessionState
 from agent_plugins.state.state_coordinator import StateCoordinator
 from mcp_memory_server import Scope, Status, open_memory

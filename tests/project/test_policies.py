@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mcp_memory_server import Scope, Statement, open_memory
-from mcp_memory_server.cli.verify_isolation import _attempts as attempts
-from mcp_memory_server.cli.verify_isolation import _saved as saved
+from mcp_memory_server.cli.operating.verify_isolation import _attempts as attempts
+from mcp_memory_server.cli.operating.verify_isolation import _saved as saved
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from mcp_memory_server.schema.keys import encoded
 from tests.engines.http_proxy import Asked, Fate, HttpProxy

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from mcp_memory_server.adapters.sqlite.file import primary_code
+from mcp_memory_server.adapters.sqlite.files.file import primary_code
 from mcp_memory_server.adapters.sqlite.outbox_file import DEADLINE, OutboxFile
 from mcp_memory_server.adapters.sqlite.outbox_rows import COLUMNS, columns_of, queued_from
 from mcp_memory_server.domain.kernel.clock import utc_now

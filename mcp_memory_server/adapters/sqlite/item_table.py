@@ -14,8 +14,8 @@ from typing import Self, TypeVar
 
 from mcp_memory_server.adapters.sqlite.damage.checking import Hidden, check_file
 from mcp_memory_server.adapters.sqlite.damage.damaged_rows import quarantine, read_rows
-from mcp_memory_server.adapters.sqlite.file import connect, prepare_file, primary_code
-from mcp_memory_server.adapters.sqlite.opened_file import LogLostError, OpenedFile, error_from
+from mcp_memory_server.adapters.sqlite.files.file import connect, prepare_file, primary_code
+from mcp_memory_server.adapters.sqlite.files.opened_file import LogLostError, OpenedFile, error_from
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.adapters.sqlite.scrubbing import scrub_file
 from mcp_memory_server.adapters.sqlite.statements import (

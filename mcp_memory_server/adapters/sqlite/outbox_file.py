@@ -13,8 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from mcp_memory_server.adapters.sqlite.file import connect
-from mcp_memory_server.adapters.sqlite.opened_file import OpenedFile, error_from
+from mcp_memory_server.adapters.sqlite.files.file import connect
+from mcp_memory_server.adapters.sqlite.files.opened_file import OpenedFile, error_from
 from mcp_memory_server.adapters.sqlite.outbox_schema import check_outbox_file, make_outbox_file, way_out
 from mcp_memory_server.adapters.sqlite.scrubbing import empty_log
 from mcp_memory_server.adapters.sqlite.writer import Writer

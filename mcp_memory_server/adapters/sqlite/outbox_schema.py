@@ -4,8 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from mcp_memory_server.adapters.sqlite.file import connect, primary_code
-from mcp_memory_server.adapters.sqlite.making import FileKind, check_header, make_file
+from mcp_memory_server.adapters.sqlite.files.file import connect, primary_code
+from mcp_memory_server.adapters.sqlite.files.making import FileKind, check_header, make_file
 from mcp_memory_server.errors import TableUnavailableError
 
 APPLICATION_ID = 0x4D656D4F  # "MemO" in the file's header distinguishes our files from anyone else's

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mcp_memory_server.adapters.sqlite.file import primary_code
+from mcp_memory_server.adapters.sqlite.files.file import primary_code
 from mcp_memory_server.adapters.sqlite.outbox_rows import COLUMNS, columns_of, queued_from
 from mcp_memory_server.domain.sessions.queued_turns import ClaimedTurn, QueuedTurn, QueueLength
 from mcp_memory_server.errors import TableUnavailableError

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 
-from mcp_memory_server.adapters.sqlite.file import connect
+from mcp_memory_server.adapters.sqlite.files.file import connect
 
 ATTEMPTS, PAUSE_SECONDS, TIMEOUT_MILLISECONDS = 3, 0.1, 700
 PIECE_BYTES, MOST_PIECES = 16, 12

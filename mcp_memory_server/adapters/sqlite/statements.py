@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from mcp_memory_server.adapters.sqlite.damage.damaged_rows import erase, quarantine, read_rows
-from mcp_memory_server.adapters.sqlite.file import INDEX_PK, INDEX_SK
+from mcp_memory_server.adapters.sqlite.files.file import INDEX_PK, INDEX_SK
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Stored
 from mcp_memory_server.domain.kernel.index_cursors import IndexPlace
 from mcp_memory_server.domain.kernel.item_checks import checked_body

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mcp_memory_server.adapters.sqlite.opened_file import LogLostError, OpenedFile
+from mcp_memory_server.adapters.sqlite.files.opened_file import LogLostError, OpenedFile
 from mcp_memory_server.errors import TableUnavailableError
 
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from typing import BinaryIO, TextIO
 from mcp_memory_server.cli.importing.sources import STANDARD_INPUT as STANDARD_STREAM
 from mcp_memory_server.cli.printing import say
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError
-from mcp_memory_server.schema.lines import user_of
+from mcp_memory_server.schema.exported.lines import user_of
 
 PART = ".part"
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_memory_server.domain.kernel.ulids import is_ulid, moment_of
-from mcp_memory_server.schema.line_values import parsed_line
+from mcp_memory_server.schema.exported.line_values import parsed_line
 
 _TITLES = {
     "fact": "What is known",

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from mcp_memory_server.domain.context.page import ContextPage
 from mcp_memory_server.domain.kernel.text import one_line, shortened
 from mcp_memory_server.domain.language.mentions import is_stale
-from mcp_memory_server.domain.recall.answers import SMALLEST_BUDGET, reply_text
+from mcp_memory_server.domain.recall.replies.answers import SMALLEST_BUDGET, reply_text
 from mcp_memory_server.domain.summaries.summary import Level, Sentiment, Summary, open_questions
 
 MOST_TOKENS = 360

@@ -11,10 +11,10 @@ from mcp_memory_server.domain.context.running_session import LINE_BREAK, Running
 from mcp_memory_server.domain.context.topics_line import topics_line
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter, fingerprint, one_line, shortened_at_a_word
-from mcp_memory_server.domain.recall.answers import CHARACTERS_A_TOKEN, SHORTEST_EXCERPT, Count, reply_text
-from mcp_memory_server.domain.recall.cursors import BEGINNING, LONGEST_CURSOR, Position
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, confidence
 from mcp_memory_server.domain.recall.memory_ids import short_id
+from mcp_memory_server.domain.recall.replies.answers import CHARACTERS_A_TOKEN, SHORTEST_EXCERPT, Count, reply_text
+from mcp_memory_server.domain.recall.replies.cursors import BEGINNING, LONGEST_CURSOR, Position
 
 DEFAULT_PAGE_TOKENS = 1000
 """A page is read once in a conversation, so it may be as long as a page of a book."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mcp_memory_server.domain.kernel.text import ever_shorter, one_line, shortened
-from mcp_memory_server.domain.recall.answers import Count
+from mcp_memory_server.domain.recall.replies.answers import Count
 from mcp_memory_server.domain.sessions.turns import Turn
 
 LONGEST_TURN = 600

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from mcp_memory_server.domain.kernel.text import one_line
-from mcp_memory_server.domain.recall.answers import Count
+from mcp_memory_server.domain.recall.replies.answers import Count
 
 MOST_TOPIC_TOKENS = 60
 TOPICS_CONSIDERED = 300

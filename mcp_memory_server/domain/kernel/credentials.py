@@ -1,7 +1,7 @@
 """Find credentials in text that people and models write, by their shape or by what they are called.
 
 A false alarm here costs a memory, so what only might be a secret is let through. The tool log, where a false alarm
-costs nothing, removes more (see `domain.redaction`).
+costs nothing, removes more (see `domain.kernel.redaction`).
 """
 
 import re

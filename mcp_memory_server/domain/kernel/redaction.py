@@ -1,7 +1,7 @@
 """Redact and shorten what a tool was given and what it returned, for the tool log.
 
 A value whose key promises a secret is removed, whatever it is, and so is every key, token or password anywhere in a
-text. When in doubt it is removed: this finds everything that `domain.credentials` finds, and more.
+text. When in doubt it is removed: this finds everything that `domain.kernel.credentials` finds, and more.
 """
 
 import math

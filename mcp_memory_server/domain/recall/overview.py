@@ -18,7 +18,7 @@ from mcp_memory_server.domain.facts.essentials import essential_of
 from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.upcoming import LOOKED_AHEAD, REMINDED_FOR, days_near, end_of
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current
-from mcp_memory_server.domain.recall.ranking import rank_key
+from mcp_memory_server.domain.recall.priors import rank_key
 
 T = TypeVar("T")
 

@@ -23,10 +23,10 @@ from mcp_memory_server.domain.context.running_session import RunningSession
 from mcp_memory_server.domain.context.turn_memories import DEFAULT_TURN_TOKENS, TurnMemories
 from mcp_memory_server.domain.kernel.scope import Owner, Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
-from mcp_memory_server.domain.recall.answers import check_budget
-from mcp_memory_server.domain.recall.cursors import Position, position_from
 from mcp_memory_server.domain.recall.memories import Kind, UserSnapshot
 from mcp_memory_server.domain.recall.overview import Overview, is_current, overview_of_day
+from mcp_memory_server.domain.recall.replies.answers import check_budget
+from mcp_memory_server.domain.recall.replies.cursors import Position, position_from
 from mcp_memory_server.domain.sessions.turns import Role
 from mcp_memory_server.errors import UnavailableError
 from mcp_memory_server.ports.token_counter import TokenCounter

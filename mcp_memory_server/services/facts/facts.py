@@ -109,7 +109,7 @@ class Facts:
 
         The same sentence is one fact, whatever its topic. ``replaces`` are the ids of facts that are no longer true, or
         ``"topic"`` to set the one value of the statement's topic. Without it, the statement supersedes only facts of
-        which it gives another value (`domain.supersession`). A retry with the same operation id is learned once.
+        which it gives another value (`domain.facts.supersession`). A retry with the same operation id is learned once.
 
         A scope with several owners decides which of them it belongs to (`services.facts.placement`).
 

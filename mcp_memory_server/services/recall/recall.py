@@ -11,13 +11,6 @@ from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import checked_text
 from mcp_memory_server.domain.language.aspects import aspects_of
 from mcp_memory_server.domain.language.word_forms import asked_words
-from mcp_memory_server.domain.recall.answers import (
-    Recalled,
-    Recollection,
-    check_budget,
-    recollection_of,
-)
-from mcp_memory_server.domain.recall.cursors import Position, position_from
 from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.likelihood import Likelihood, likelihood
 from mcp_memory_server.domain.recall.memories import (
@@ -30,7 +23,14 @@ from mcp_memory_server.domain.recall.memories import (
 )
 from mcp_memory_server.domain.recall.merging import merge_rankings
 from mcp_memory_server.domain.recall.question_forms import without_owner
-from mcp_memory_server.domain.recall.reply_builder import ReplyBuilder
+from mcp_memory_server.domain.recall.replies.answers import (
+    Recalled,
+    Recollection,
+    check_budget,
+    recollection_of,
+)
+from mcp_memory_server.domain.recall.replies.cursors import Position, position_from
+from mcp_memory_server.domain.recall.replies.reply_builder import ReplyBuilder
 from mcp_memory_server.domain.recall.turn_memories import is_withheld
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.ports.token_counter import TokenCounter

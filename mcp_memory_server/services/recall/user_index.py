@@ -12,7 +12,7 @@ from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.documents import NO_STATISTICS, Match, Prior, Samples, Statistics
 from mcp_memory_server.domain.recall.exchanges import Conversations, Spoken, spoken_as, with_exchanges
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
-from mcp_memory_server.domain.recall.ranking import prior, prior_of_turn, usage_boost
+from mcp_memory_server.domain.recall.priors import prior, prior_of_turn, usage_boost
 from mcp_memory_server.domain.recall.searched_documents import document_of
 from mcp_memory_server.domain.recall.turn_memories import turn_memory_id
 from mcp_memory_server.ports.search_index import SearchIndex

@@ -35,7 +35,7 @@ CLAIMED_AT_ONCE = 100
 SESSIONS_AT_ONCE = 16
 LEASE = timedelta(seconds=30)
 MOST_ATTEMPTS = 20
-"""With the pauses below that is a quarter of an hour without a table."""
+"""With the pauses below that is about ten minutes without a table."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 60.0
 IDLE_SECONDS = 5.0
 """How long the turns of a dead process may wait, beyond its lease, before another process claims them."""

@@ -14,7 +14,7 @@ from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.metrics import NoMetrics
 from mcp_memory_server.schema.ending_records import ending_key, restored
-from mcp_memory_server.schema.session_lines import SessionEntry, TurnEntry
+from mcp_memory_server.schema.exported.session_lines import SessionEntry, TurnEntry
 from mcp_memory_server.schema.turn_records import (
     ENDED_AT,
     TOKEN_COUNT,

@@ -12,8 +12,8 @@ from mcp_memory_server.errors import ConflictError
 from mcp_memory_server.ports.item_table import ItemTable
 from mcp_memory_server.ports.session_cache import SessionCache
 from mcp_memory_server.schema import keys
-from mcp_memory_server.schema.lines import Entry, MemoryEntry, entries_from, statement_fingerprint
-from mcp_memory_server.schema.session_lines import ItemEntry, SessionEntry, TurnEntry
+from mcp_memory_server.schema.exported.lines import Entry, MemoryEntry, entries_from, statement_fingerprint
+from mcp_memory_server.schema.exported.session_lines import ItemEntry, SessionEntry, TurnEntry
 from mcp_memory_server.schema.user_versions import bump_version, publish_any_activity
 from mcp_memory_server.services.kernel.embeddings import Embeddings
 from mcp_memory_server.services.kernel.user_memory_cache import memory_from

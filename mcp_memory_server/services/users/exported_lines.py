@@ -11,9 +11,10 @@ from mcp_memory_server.domain.sessions.counts import KnownCounts
 from mcp_memory_server.domain.sessions.turns import View
 from mcp_memory_server.errors import TableDamagedError
 from mcp_memory_server.ports.item_table import ItemTable
-from mcp_memory_server.schema import keys, session_lines, snapshot_records
+from mcp_memory_server.schema import keys, snapshot_records
 from mcp_memory_server.schema.ending_records import ending_key
-from mcp_memory_server.schema.lines import LinePlace, header_line, line_from, place_of
+from mcp_memory_server.schema.exported import session_lines
+from mcp_memory_server.schema.exported.lines import LinePlace, header_line, line_from, place_of
 from mcp_memory_server.schema.turn_records import (
     AFTER_TURNS,
     TURNS,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server.adapters.sqlite import item_table as module
-from mcp_memory_server.adapters.sqlite.file import connect
+from mcp_memory_server.adapters.sqlite.files.file import connect
 from mcp_memory_server.adapters.sqlite.item_table import SqliteItemTable
 from mcp_memory_server.domain.kernel.items import Key, Put
 

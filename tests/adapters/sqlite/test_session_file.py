@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_memory_server import Scope, Settings, open_memory
-from mcp_memory_server.adapters.sqlite.session_file import APPLICATION_ID, FILE_NAME
+from mcp_memory_server.adapters.sqlite.files.session_file import APPLICATION_ID, FILE_NAME
 
 pytestmark = pytest.mark.anyio
 

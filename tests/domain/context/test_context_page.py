@@ -12,10 +12,10 @@ from mcp_memory_server.domain.context.page_order import Section, entries_in_orde
 from mcp_memory_server.domain.facts.fact import Source
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.kernel.status import Status
-from mcp_memory_server.domain.recall.answers import reply_text
-from mcp_memory_server.domain.recall.cursors import position_from
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
 from mcp_memory_server.domain.recall.overview import overview_of_day
+from mcp_memory_server.domain.recall.replies.answers import reply_text
+from mcp_memory_server.domain.recall.replies.cursors import position_from
 from tests.domain.generated import budgets, count, memories, thorough
 from tests.domain.samples import CITY, DAY, NOON, fact, inferred, known_fact, known_preference
 

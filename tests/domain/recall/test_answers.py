@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from mcp_memory_server.domain.facts.fact import Fact, ended
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import ever_shorter
-from mcp_memory_server.domain.recall.answers import (
+from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
+from mcp_memory_server.domain.recall.replies.answers import (
     CHARACTERS_A_TOKEN,
     Recalled,
     check_budget,
     recollection_of,
     reply_text,
 )
-from mcp_memory_server.domain.recall.cursors import Position, position_from
-from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
-from mcp_memory_server.domain.recall.reply_builder import SHORTEST_LAST, ReplyBuilder
+from mcp_memory_server.domain.recall.replies.cursors import Position, position_from
+from mcp_memory_server.domain.recall.replies.reply_builder import SHORTEST_LAST, ReplyBuilder
 from mcp_memory_server.errors import InvalidRequestError
 from tests.domain.generated import budgets, count, memories, thorough
 from tests.domain.samples import CITY, DAY, NOON, fact, known_fact, known_preference

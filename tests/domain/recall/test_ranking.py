@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
 from mcp_memory_server.domain.recall.overview import best_first
-from mcp_memory_server.domain.recall.ranking import prior, prior_of_turn, usage_boost
+from mcp_memory_server.domain.recall.priors import prior, prior_of_turn, usage_boost
 from tests.domain.samples import DAY, NOON, known_fact, known_preference
 
 ANNA = [

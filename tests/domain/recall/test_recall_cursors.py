@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_memory_server.domain.recall.cursors import Position, position_from
+from mcp_memory_server.domain.recall.replies.cursors import Position, position_from
 from mcp_memory_server.errors import InvalidRequestError
 
 names = st.text(min_size=1, max_size=9)

@@ -11,7 +11,7 @@ from agent_squad.types import AgentProviderType, ConversationMessage
 from agent_squad.utils import AgentTool, AgentToolCallbacks
 
 from agent_plugins.agent_squad import GuardedTools, MemoryChatStorage, MemorySquad, memory_tools
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
 from agent_plugins.memory.shared_memory import SharedMemory
 from examples.scripted_bedrock import ScriptedBedrock

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from tests.plugins.fake_monotonic import FakeMonotonic
 
 RULES = BreakerRules(threshold=5, rest=30.0, probe_timeout=10.0)

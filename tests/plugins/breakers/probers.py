@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules, CircuitState
+from agent_plugins.breakers.circuit_rules import BreakerRules, CircuitState
 from agent_plugins.breakers.permits import Permit
 from agent_plugins.breakers.redis_circuits import RedisCircuits
 

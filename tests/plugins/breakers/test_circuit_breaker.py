@@ -6,7 +6,7 @@ from concurrent import futures
 import pytest
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules, CircuitOpenError, CircuitState, Health
+from agent_plugins.breakers.circuit_rules import BreakerRules, CircuitOpenError, CircuitState, Health
 from mcp_memory_server import InvalidRequestError
 from tests.plugins.breakers.conftest import RULES
 from tests.plugins.fake_monotonic import FakeMonotonic

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, precondition, rule
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules, CircuitState, Health
+from agent_plugins.breakers.circuit_rules import BreakerRules, CircuitState, Health
 from agent_plugins.breakers.failures import FailedCall
 from agent_plugins.breakers.permits import Permit
 from tests.plugins.fake_monotonic import FakeMonotonic

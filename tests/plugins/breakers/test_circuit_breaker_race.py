@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.permits import Permit
 from tests.plugins.fake_monotonic import FakeMonotonic
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules, CircuitState
+from agent_plugins.breakers.circuit_rules import BreakerRules, CircuitState
 from agent_plugins.breakers.failures import FailedCall, counts_as_failure
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry

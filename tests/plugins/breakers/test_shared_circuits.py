@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from agent_plugins.breakers.circuit_breaker import CircuitBreaker
-from agent_plugins.breakers.circuits import BreakerRules, CircuitState
+from agent_plugins.breakers.circuit_rules import BreakerRules, CircuitState
 from agent_plugins.breakers.redis_circuits import RedisCircuits, shared_circuits
 from mcp_memory_server import ConfigurationError, UnavailableError
 from tests.engines.servers import RedisServer

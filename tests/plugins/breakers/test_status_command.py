@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_plugins.__main__ import main
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.redis_circuits import RedisCircuits
 from agent_plugins.breakers.status_file import StatusFile
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry

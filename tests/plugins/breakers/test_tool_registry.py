@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.failures import FailedCall
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, Tool, ToolRegistry

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from agent_plugins.guards.agent_locks import AgentLocks, LockNotFreeError
-from agent_plugins.guards.guards import Guards
+from agent_plugins.guards.loop_guards import Guards
 from tests.plugins.fake_monotonic import FakeMonotonic
 
 TIMEOUT_SECONDS = 30.0

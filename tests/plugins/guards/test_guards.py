@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_plugins.guards.guards import Finding, GuardRules, Guards, LoopKind
+from agent_plugins.guards.loop_guards import Finding, GuardRules, Guards, LoopKind
 from mcp_memory_server import InvalidRequestError
 from tests.plugins.fake_monotonic import FakeMonotonic
 

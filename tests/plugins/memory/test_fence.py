@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agent_plugins.memory.earlier import line_of
+from agent_plugins.memory.earlier_section import line_of
 from agent_plugins.memory.prompt_block import PromptSection, render_prompt_block, render_system_block
 from mcp_memory_server import Role, Status, Turn
 

@@ -12,7 +12,7 @@ from strands import tool
 from strands.multiagent import Swarm
 from strands.tools.mcp import MCPClient
 
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
 from agent_plugins.guards.findings import GuardRules
 from agent_plugins.memory.shared_memory import SharedMemory

@@ -11,7 +11,7 @@ from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 from strands.tools.mcp import MCPClient
 
-from agent_plugins.breakers.circuits import BreakerRules
+from agent_plugins.breakers.circuit_rules import BreakerRules
 from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.strands import MemoryPlugin

@@ -11,7 +11,7 @@ from mcp_memory_server.domain.facts.fact import Permanence, Source, Statement
 from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
-from mcp_memory_server.domain.recall.answers import reply_text
+from mcp_memory_server.domain.recall.replies.answers import reply_text
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.wiring import count_tokens, running

@@ -14,7 +14,7 @@ from mcp_memory_server.adapters.dynamodb import vector_index
 from mcp_memory_server.adapters.dynamodb.tables import create_table
 from mcp_memory_server.adapters.dynamodb.vector_index_shape import VectorIndexShape
 from mcp_memory_server.domain.kernel.status import Status
-from mcp_memory_server.domain.recall.answers import Recalled
+from mcp_memory_server.domain.recall.replies.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import LIFE
 from mcp_memory_server.errors import ConfigurationError
 from mcp_memory_server.ports.metric_catalogue import FOREIGN_VECTORS, Metric

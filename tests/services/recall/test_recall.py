@@ -9,8 +9,8 @@ from mcp_memory_server.domain.facts.notes import NoteKind
 from mcp_memory_server.domain.kernel.items import Key, Put
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
-from mcp_memory_server.domain.recall.answers import Recalled, reply_text
 from mcp_memory_server.domain.recall.memories import Kind
+from mcp_memory_server.domain.recall.replies.answers import Recalled, reply_text
 from mcp_memory_server.errors import InvalidRequestError, NotFoundError, TooLargeError
 from mcp_memory_server.memory import Memory
 from mcp_memory_server.schema import keys

@@ -9,8 +9,8 @@ from mcp_memory_server.domain.facts.fact import Statement
 from mcp_memory_server.domain.kernel.items import Put
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.status import Status
-from mcp_memory_server.domain.recall.answers import Recalled
 from mcp_memory_server.domain.recall.memories import Kind
+from mcp_memory_server.domain.recall.replies.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import LIFE, NewTurn, Role
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.memory import Memory

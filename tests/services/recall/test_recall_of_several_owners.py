@@ -6,7 +6,7 @@ import pytest
 
 from mcp_memory_server.domain.facts.fact import Statement
 from mcp_memory_server.domain.kernel.scope import Owner, Owners, Scope
-from mcp_memory_server.domain.recall.answers import Recalled
+from mcp_memory_server.domain.recall.replies.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import NewTurn, Role
 from mcp_memory_server.errors import NotFoundError
 from mcp_memory_server.memory import Memory

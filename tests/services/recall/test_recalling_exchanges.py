@@ -6,7 +6,7 @@ import pytest
 
 from mcp_memory_server.domain.facts.fact import Statement
 from mcp_memory_server.domain.kernel.scope import Scope
-from mcp_memory_server.domain.recall.answers import Recalled
+from mcp_memory_server.domain.recall.replies.answers import Recalled
 from mcp_memory_server.domain.sessions.turns import LIFE, NewTurn, Role
 from mcp_memory_server.memory import Memory
 from tests.bench.recall.stores import exchange_stores

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_memory_server import ContextPage, Memory, Scope, Statement
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
-from mcp_memory_server.domain.recall.answers import reply_text
+from mcp_memory_server.domain.recall.replies.answers import reply_text
 from mcp_memory_server.domain.summaries.summary import Level, Summary
 from mcp_memory_server.schema.summary_records import summary_put
 from mcp_memory_server.schema.user_versions import bump_version

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_memory_server import Memory, NewTurn, Role, Scope
 from mcp_memory_server.adapters.tiktoken.token_counter import count_tokens
-from mcp_memory_server.domain.recall.answers import reply_text
+from mcp_memory_server.domain.recall.replies.answers import reply_text
 from mcp_memory_server.domain.sessions.limits import MAX_TURNS
 from mcp_memory_server.services.summaries.rolling_summaries import LONGEST_SUMMARY
 from tests.clock import FakeClock

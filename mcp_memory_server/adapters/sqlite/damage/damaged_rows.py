@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from mcp_memory_server.adapters.sqlite.file import INDEX
+from mcp_memory_server.adapters.sqlite.files.file import INDEX
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, LONGEST_NAME, Stored
 from mcp_memory_server.domain.kernel.items import Key, expiry_seconds, quarantine_put
 from mcp_memory_server.errors import TableDamagedError

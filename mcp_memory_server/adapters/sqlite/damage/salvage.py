@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from mcp_memory_server.adapters.sqlite.damage.mending import row_from_raw
-from mcp_memory_server.adapters.sqlite.file import APPLICATION_ID, INDEX, SCHEMA, primary_code
-from mcp_memory_server.adapters.sqlite.making import header_of, make_file
+from mcp_memory_server.adapters.sqlite.files.file import APPLICATION_ID, INDEX, SCHEMA, primary_code
+from mcp_memory_server.adapters.sqlite.files.making import header_of, make_file
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS, Row
 
 INTERIOR, LEAF = 0x02, 0x0A

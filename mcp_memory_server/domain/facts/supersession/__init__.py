@@ -5,9 +5,15 @@ true beside the earlier fact: a second allergy, another pet. In doubt it is an a
 earlier fact and an addition hides nothing. The rules look at the wording only; what is merely implied is not found.
 """
 
-from mcp_memory_server.domain.facts.supersession import changes, fragments, roles, unspaced, values
+from mcp_memory_server.domain.facts.supersession import (
+    amounts_and_dates,
+    endings,
+    incomplete_sentences,
+    personal_details,
+    unspaced,
+)
 from mcp_memory_server.domain.facts.supersession.reading import Reading, read, says_two_things
-from mcp_memory_server.domain.facts.supersession.tags import Tag
+from mcp_memory_server.domain.facts.supersession.word_tags import Tag
 
 __all__ = ["SINGLE_VALUED", "is_update"]
 
@@ -45,11 +51,11 @@ def is_update(new: str, old: str, topic: str | None) -> bool:
     if unspaced.is_unspaced(new) or unspaced.is_unspaced(old):
         return unspaced.is_update(new, old, is_single=is_single)
     if is_single:
-        new, old = fragments.about_the_user(new, old, topic or "")
+        new, old = incomplete_sentences.about_the_user(new, old, topic or "")
     later, earlier = _read(new), _read(old)
     if later is None or earlier is None or later.pieces == earlier.pieces:
         return False
-    if is_single and fragments.is_another_value(later, earlier, _leaf(topic)):
+    if is_single and incomplete_sentences.is_another_value(later, earlier, _leaf(topic)):
         return True
     if later.language != earlier.language:
         return False
@@ -75,32 +81,32 @@ def _leaf(topic: str | None) -> str:
 
 def _read(text: str) -> Reading | None:
     reading = read(text)
-    completed = text if reading is None else fragments.with_subject(text, reading)
+    completed = text if reading is None else incomplete_sentences.with_subject(text, reading)
     return reading if completed == text else read(completed)
 
 
 def _is_over(new: Reading, old: Reading) -> bool:
     return (
-        changes.says_it_ended(new, old)
-        or changes.says_it_was_replaced(new, old)
-        or changes.says_the_opposite(new, old)
-        or changes.says_it_was_cancelled(new, old)
-        or changes.prefers_the_other_way_round(new, old)
+        endings.says_it_ended(new, old)
+        or endings.says_it_was_replaced(new, old)
+        or endings.says_the_opposite(new, old)
+        or endings.says_it_was_cancelled(new, old)
+        or endings.prefers_the_other_way_round(new, old)
     )
 
 
 def _has_other_value(new: Reading, old: Reading, *, is_single: bool) -> bool:
     return (
-        roles.has_moved(new, old, is_single=is_single)
-        or roles.has_another_job(new, old, is_single=is_single)
-        or roles.has_another_status(new, old)
-        or roles.has_another_name(new, old, is_single=is_single)
-        or roles.has_another_superior(new, old, is_single=is_single)
-        or roles.drives_another_car(new, old, is_single=is_single)
-        or roles.is_another_age(new, old)
-        or values.is_another_amount(new, old)
-        or values.is_another_date(new, old)
-        or values.is_another_version(new, old)
-        or values.is_another_attribute(new, old)
-        or values.is_same_frame(new, old, is_single=is_single)
+        personal_details.has_moved(new, old, is_single=is_single)
+        or personal_details.has_another_job(new, old, is_single=is_single)
+        or personal_details.has_another_status(new, old)
+        or personal_details.has_another_name(new, old, is_single=is_single)
+        or personal_details.has_another_superior(new, old, is_single=is_single)
+        or personal_details.drives_another_car(new, old, is_single=is_single)
+        or personal_details.is_another_age(new, old)
+        or amounts_and_dates.is_another_amount(new, old)
+        or amounts_and_dates.is_another_date(new, old)
+        or amounts_and_dates.is_another_version(new, old)
+        or amounts_and_dates.is_another_attribute(new, old)
+        or amounts_and_dates.is_same_frame(new, old, is_single=is_single)
     )

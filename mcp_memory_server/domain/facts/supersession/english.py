@@ -1,6 +1,6 @@
 """English words and phrases, tagged with their role in a statement."""
 
-from mcp_memory_server.domain.facts.supersession.tags import HE, SELF, SHE, THEY, Language, Tag
+from mcp_memory_server.domain.facts.supersession.word_tags import HE, SELF, SHE, THEY, Language, Tag
 
 ENGLISH = Language(
     owners={SELF: "user|users|i|me|my", SHE: "she|her|hers", HE: "he|his|him", THEY: "they|their|them|we|our|us"},

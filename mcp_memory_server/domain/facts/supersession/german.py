@@ -1,6 +1,6 @@
 """German words and phrases, tagged with their role in a statement."""
 
-from mcp_memory_server.domain.facts.supersession.tags import HE, SELF, SHE, THEY, Language, Tag
+from mcp_memory_server.domain.facts.supersession.word_tags import HE, SELF, SHE, THEY, Language, Tag
 
 GERMAN = Language(
     owners={

@@ -9,7 +9,7 @@ from mcp_memory_server.domain.facts.supersession.english import ENGLISH
 from mcp_memory_server.domain.facts.supersession.french import FRENCH
 from mcp_memory_server.domain.facts.supersession.german import GERMAN
 from mcp_memory_server.domain.facts.supersession.spanish import SPANISH
-from mcp_memory_server.domain.facts.supersession.tags import (
+from mcp_memory_server.domain.facts.supersession.word_tags import (
     ANYONE,
     SELF,
     Language,

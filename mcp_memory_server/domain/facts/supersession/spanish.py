@@ -1,6 +1,6 @@
 """Spanish words and phrases, tagged with their role in a statement."""
 
-from mcp_memory_server.domain.facts.supersession.tags import ANYONE, HE, SELF, SHE, Language, Tag
+from mcp_memory_server.domain.facts.supersession.word_tags import ANYONE, HE, SELF, SHE, Language, Tag
 
 SPANISH = Language(
     contractions={"al": "a", "del": "de"},

@@ -12,11 +12,11 @@ from strands.types.tools import AgentTool, ToolResult, ToolUse
 
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
-from agent_plugins.guards.guards import Finding, Guards
-from agent_plugins.memory.agent_sessions import AgentSession
-from agent_plugins.strands.mcp_connections import McpConnections, ServerUnreachableError
+from agent_plugins.guards.loop_guards import Finding, Guards
+from agent_plugins.memory.shared_sessions import AgentSession
+from agent_plugins.strands.guarding.mcp_connections import McpConnections, ServerUnreachableError
+from agent_plugins.strands.guarding.tool_owners import ToolOwners
 from agent_plugins.strands.messages import result_text
-from agent_plugins.strands.tool_owners import ToolOwners
 from agent_plugins.telemetry import refused_call
 from mcp_memory_server import ToolStatus
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
 from agent_plugins.guards.agent_locks import AgentLocks
-from agent_plugins.guards.guards import GuardRules, Guards
+from agent_plugins.guards.loop_guards import GuardRules, Guards
 from agent_plugins.memory.agent_memory import AgentMemory
-from agent_plugins.memory.earlier import earlier_section
+from agent_plugins.memory.earlier_section import earlier_section
 from agent_plugins.memory.prompt_block import PromptSection, count_escape_tokens, render_prompt_block
 from agent_plugins.state.background_loop import BACKGROUND
 from agent_plugins.state.changes import (

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from agent_plugins.checking import check_type
+from agent_plugins.argument_checks import check_type
 from agent_plugins.guards.findings import Finding, GuardRules, LoopKind
 from agent_plugins.guards.lock_watch import LockWatch
 from agent_plugins.quoting import quoted

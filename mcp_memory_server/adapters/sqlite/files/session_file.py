@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_memory_server.adapters.sqlite.making import header_of
+from mcp_memory_server.adapters.sqlite.files.making import header_of
 
 FILE_NAME = "sessions.db"
 APPLICATION_ID = 0x4D656D53

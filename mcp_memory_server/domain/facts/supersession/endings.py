@@ -16,7 +16,7 @@ from mcp_memory_server.domain.facts.supersession.reading import (
     same_owner,
     same_subject,
 )
-from mcp_memory_server.domain.facts.supersession.tags import Tag, word_set
+from mcp_memory_server.domain.facts.supersession.word_tags import Tag, word_set
 
 _HABITS_WITHOUT_OBJECT = ("smok", "rauch", "fum")
 _ENDINGS = frozenset({Tag.NO_LONGER, Tag.STOPPED, Tag.SOLD, Tag.CANCELLED})

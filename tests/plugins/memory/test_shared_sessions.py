@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_plugins.memory import agent_sessions
+from agent_plugins.memory import shared_sessions
 from agent_plugins.memory.agent_memory import AgentMemory
-from agent_plugins.memory.agent_sessions import AgentSessions
 from agent_plugins.memory.shared_memory import SharedMemory
+from agent_plugins.memory.shared_sessions import AgentSessions
 from agent_plugins.state.changes import fill_slot
 from mcp_memory_server import Scope, Settings
 
@@ -16,7 +16,7 @@ from mcp_memory_server import Scope, Settings
 def test_a_session_that_was_let_go_of_comes_back_with_its_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_sessions, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(shared_sessions, "MOST_SESSIONS", 2)
     shared = SharedMemory(Settings(table=f"sqlite://{tmp_path}/memory.db"))
     sessions = AgentSessions(AgentMemory(shared))
 

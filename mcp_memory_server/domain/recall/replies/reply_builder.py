@@ -6,7 +6,7 @@ from itertools import chain
 
 from mcp_memory_server.domain.kernel.text import ever_shorter
 from mcp_memory_server.domain.language.excerpts import excerpt
-from mcp_memory_server.domain.recall.answers import (
+from mcp_memory_server.domain.recall.replies.answers import (
     CHARACTERS_A_TOKEN,
     SHORTEST_EXCERPT,
     Count,
@@ -14,7 +14,7 @@ from mcp_memory_server.domain.recall.answers import (
     Recollection,
     reply_text,
 )
-from mcp_memory_server.domain.recall.cursors import LONGEST_CURSOR, Position
+from mcp_memory_server.domain.recall.replies.cursors import LONGEST_CURSOR, Position
 
 SHARE_PER_MEMORY = 8
 """One memory takes at most an eighth of a reply's tokens. The rest of a longer one is left out."""

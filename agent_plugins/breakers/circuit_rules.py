@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from agent_plugins.argument_checks import check_type
 from agent_plugins.breakers.failures import IsFailure, counts_as_failure
-from agent_plugins.checking import check_type
 from mcp_memory_server import InvalidRequestError, UnavailableError
 
 THRESHOLD = 5

@@ -5,8 +5,8 @@ import sqlite3
 from pathlib import Path
 from typing import TypeVar
 
-from mcp_memory_server.adapters.sqlite.file import primary_code
-from mcp_memory_server.adapters.sqlite.making import identity_of
+from mcp_memory_server.adapters.sqlite.files.file import primary_code
+from mcp_memory_server.adapters.sqlite.files.making import identity_of
 from mcp_memory_server.errors import TableDamagedError, TableFullError, TableUnavailableError
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from mcp_memory_server.domain.facts.supersession.reading import (
     same_owner,
     same_subject,
 )
-from mcp_memory_server.domain.facts.supersession.tags import Tag, word_set
+from mcp_memory_server.domain.facts.supersession.word_tags import Tag, word_set
 
 _LONGEST_VALUE = 4
 _COUNTED = frozenset({Tag.IS, Tag.AMOUNTS, Tag.HAS, Tag.HOLDS})

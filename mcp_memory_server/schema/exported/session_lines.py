@@ -19,7 +19,7 @@ from mcp_memory_server.domain.sessions.turns import NewTurn, Turn, kept_as
 from mcp_memory_server.errors import InvalidRequestError
 from mcp_memory_server.schema import embeddings, keys, snapshot_records
 from mcp_memory_server.schema.ending_records import Ending, ending_from, ending_key
-from mcp_memory_server.schema.line_values import line_text, mapping
+from mcp_memory_server.schema.exported.line_values import line_text, mapping
 from mcp_memory_server.schema.records import moment_from, moment_or_none, optional_text
 from mcp_memory_server.schema.state_records import state_from, state_put
 from mcp_memory_server.schema.tool_records import tool_call_from, tool_call_put

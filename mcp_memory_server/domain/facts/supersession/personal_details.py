@@ -13,7 +13,7 @@ from mcp_memory_server.domain.facts.supersession.reading import (
     same_owner,
     same_subject,
 )
-from mcp_memory_server.domain.facts.supersession.tags import Tag, word_set
+from mcp_memory_server.domain.facts.supersession.word_tags import Tag, word_set
 
 _HOME_LINKS = frozenset({"in", "at", "en", "à", "im", "dans", "to", "into", "nach", "a", "auf"})
 _LINKS_WITH_ARTICLE = frozenset({"im", "ins", "am", "beim"})

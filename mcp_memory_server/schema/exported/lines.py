@@ -15,9 +15,10 @@ from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, I
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.recall.memories import from_fact, from_note, from_preference, from_summary
 from mcp_memory_server.errors import InvalidRequestError, MemoryServerError
-from mcp_memory_server.schema import embeddings, keys, session_lines
+from mcp_memory_server.schema import embeddings, keys
 from mcp_memory_server.schema.chat_records import chat_body, chat_from, chat_key
-from mcp_memory_server.schema.line_values import line_text, mapping, parsed_line
+from mcp_memory_server.schema.exported import session_lines
+from mcp_memory_server.schema.exported.line_values import line_text, mapping, parsed_line
 from mcp_memory_server.schema.records import (
     fact_body,
     fact_from,

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from mcp_memory_server.adapters.sqlite.making import FileKind, check_header, make_file
+from mcp_memory_server.adapters.sqlite.files.making import FileKind, check_header, make_file
 from mcp_memory_server.adapters.sqlite.rows import COLUMNS
 from mcp_memory_server.errors import ConfigurationError, TableDamagedError
 

@@ -1,0 +1,1 @@
+"""Guard the tools of agents: owners, circuits, time limits, connections."""

@@ -1,0 +1,1 @@
+"""Files of SQLite: find, make, check and open them."""

@@ -1,0 +1,1 @@
+"""Replies of recall: what fits a budget, and where the next one continues."""

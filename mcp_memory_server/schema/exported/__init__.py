@@ -1,0 +1,1 @@
+"""Lines of an export, and the stored items that they describe."""
