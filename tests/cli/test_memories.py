@@ -164,7 +164,7 @@ def test_forget_takes_the_memory_away_for_good(run: Run) -> None:
 
     assert (forgotten.code, forgotten.out) == (0, "forgotten: Ana lives in Lisbon.\n  1 stored item removed\n")
     assert run("facts").out == "Nothing is known yet.\n"
-    assert (again.code, "source='confirmed'" in again.err) == (1, True)
+    assert (again.code, "--source confirmed" in again.err) == (1, True)
 
 
 def test_a_dry_run_shows_what_would_be_forgotten(run: Run) -> None:
