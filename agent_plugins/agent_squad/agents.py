@@ -11,9 +11,9 @@ from agent_squad.types import ConversationMessage
 from agent_plugins.agent_squad.messages import from_squad_message
 from agent_plugins.agent_squad.one_at_a_time import OneAtATime
 from agent_plugins.agent_squad.parts import copy_for_request, retrieve_by_words, strands_agents_in
-from agent_plugins.agent_squad.running import RunningSquadAgent
+from agent_plugins.agent_squad.running_agents import RunningSquadAgent
 from agent_plugins.memory.earlier_section import not_in
-from agent_plugins.memory.running import enclosing
+from agent_plugins.memory.running_invocations import enclosing
 from agent_plugins.memory.shared_sessions import AgentSessions
 from agent_plugins.telemetry import injection
 from mcp_memory_server import InvalidRequestError, Role, Scope, Status

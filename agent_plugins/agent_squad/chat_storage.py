@@ -9,7 +9,7 @@ from agent_squad.types import ConversationMessage, TimestampedMessage
 
 from agent_plugins.agent_squad.histories import ASSISTANT, text_only, well_formed
 from agent_plugins.agent_squad.messages import ChatMessage, from_squad_message, from_turn, to_turn
-from agent_plugins.agent_squad.running import running
+from agent_plugins.agent_squad.running_agents import running
 from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from mcp_memory_server import Memory, MemoryServerError, Scope, Turn, View

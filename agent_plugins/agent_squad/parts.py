@@ -8,7 +8,7 @@ from agent_squad.agents import Agent, SupervisorAgent
 from agent_squad.retrievers import Retriever
 from agent_squad.utils import AgentTool, AgentTools
 
-from agent_plugins.agent_squad.running import running
+from agent_plugins.agent_squad.running_agents import running
 
 
 def agents_in(agent: Agent) -> Iterator[Agent]:

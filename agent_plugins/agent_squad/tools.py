@@ -19,13 +19,13 @@ from uuid import uuid4
 from agent_squad.utils import AgentTool, AgentToolCallbacks, AgentTools, ToolResult
 
 from agent_plugins.agent_squad.mcp_tools import FAILED, McpServers, is_mcp_provider
-from agent_plugins.agent_squad.running import RunningSquadAgent, running
+from agent_plugins.agent_squad.running_agents import RunningSquadAgent, running
 from agent_plugins.argument_checks import check_type
 from agent_plugins.breakers.daemon_threads import DaemonThreads
 from agent_plugins.breakers.invocations import Invocation, Outcome
 from agent_plugins.breakers.tool_registry import Refusal, ToolRegistry
 from agent_plugins.guards.loop_guards import Finding
-from agent_plugins.memory.memory_tools import AGENT_TOOLS
+from agent_plugins.memory.agent_tools import AGENT_TOOLS
 from agent_plugins.telemetry import refused_call
 from mcp_memory_server import MemoryTool, ToolStatus
 

@@ -9,7 +9,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import FunctionToolset
 
 from agent_plugins.memory.agent_memory import READ_SECONDS, AgentMemory
-from agent_plugins.memory.memory_tools import AGENT_TOOLS
+from agent_plugins.memory.agent_tools import AGENT_TOOLS
 from agent_plugins.memory.prompt_block import render_prompt_block
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from mcp_memory_server import MemoryTool, NewTurn, Role, Scope

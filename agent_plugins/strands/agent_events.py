@@ -15,7 +15,7 @@ from strands.middleware.stages import InvokeModelContext
 from strands.types.content import Message
 
 from agent_plugins.memory.prompt_block import render_system_block
-from agent_plugins.memory.running import enclosing
+from agent_plugins.memory.running_invocations import enclosing
 from agent_plugins.strands.attached import AttachedAgents
 from agent_plugins.strands.conversation import AgentConversation, section_for_member
 from agent_plugins.strands.guarding.hanging_tools import run_tools_in_daemon_threads
@@ -24,7 +24,7 @@ from agent_plugins.strands.identity import SessionResolver
 from agent_plugins.strands.memory_replies import memory_call_ids
 from agent_plugins.strands.messages import text_of, turn_from
 from agent_plugins.strands.prompt_block import append_to_last_message, append_to_system_prompt
-from agent_plugins.strands.running import RunningAgent, running
+from agent_plugins.strands.running_agents import RunningAgent, running
 from agent_plugins.telemetry import Injection, injection
 from mcp_memory_server import MemoryServerError, NewTurn
 

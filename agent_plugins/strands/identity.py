@@ -9,9 +9,9 @@ from uuid import uuid4, uuid5
 from agent_plugins.argument_checks import check_type
 from agent_plugins.memory.arguments import named
 from agent_plugins.memory.prompt_block import PromptSection, render_prompt_block
-from agent_plugins.memory.running import current
+from agent_plugins.memory.running_invocations import current
 from agent_plugins.memory.shared_sessions import AgentSession, AgentSessions
-from agent_plugins.strands.running import running
+from agent_plugins.strands.running_agents import running
 from mcp_memory_server import (
     EndedSession,
     InvalidRequestError,

@@ -5,7 +5,7 @@ from typing import Any
 
 from strands.types.content import Message
 
-from agent_plugins.memory.memory_tools import AGENT_TOOLS
+from agent_plugins.memory.agent_tools import AGENT_TOOLS
 from agent_plugins.strands.memory_tools import MemoryAgentTool
 
 _NAMES = {tool.name for tool in AGENT_TOOLS}

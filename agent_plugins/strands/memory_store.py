@@ -8,7 +8,7 @@ from strands.memory.types import MemoryStore as StrandsMemoryStore
 from agent_plugins.memory.agent_memory import AgentMemory
 from agent_plugins.memory.arguments import named_user
 from agent_plugins.memory.shared_memory import Source, shared_memory
-from agent_plugins.strands.running import is_in_prompt_already
+from agent_plugins.strands.running_agents import is_in_prompt_already
 from mcp_memory_server import Recollection, Scope, Statement
 
 MAX_TOKENS = 800

@@ -13,12 +13,12 @@ from strands.hooks import BeforeNodeCallEvent, MultiAgentInitializedEvent
 from strands.multiagent.base import MultiAgentBase
 from strands.types.exceptions import ConcurrencyException
 
-from agent_plugins.memory.running import current, enclosing
+from agent_plugins.memory.running_invocations import current, enclosing
 from agent_plugins.strands.guarding.hanging_tools import run_tools_in_daemon_threads
 from agent_plugins.strands.held_turns import has_guardrail
 from agent_plugins.strands.identity import SessionResolver
 from agent_plugins.strands.orchestrators import agents_of, forget_shared_context, is_resuming, nested_in, task_turn
-from agent_plugins.strands.running import RunningHere
+from agent_plugins.strands.running_agents import RunningHere
 from mcp_memory_server import MemoryServerError, NewTurn, Scope
 
 BUSY = (

@@ -17,8 +17,8 @@ from agent_plugins.breakers.tool_registry import Tool, ToolRegistry
 from agent_plugins.guards.agent_locks import AgentLocks
 from agent_plugins.guards.loop_guards import GuardRules
 from agent_plugins.memory.agent_memory import AgentMemory
+from agent_plugins.memory.agent_tools import AGENT_TOOLS
 from agent_plugins.memory.arguments import named, tool_registry
-from agent_plugins.memory.memory_tools import AGENT_TOOLS
 from agent_plugins.memory.shared_memory import Source, shared_memory
 from agent_plugins.memory.shared_sessions import MAX_TOKENS, AgentSessions
 from agent_plugins.state.background_loop import BACKGROUND

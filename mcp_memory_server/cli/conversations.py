@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from mcp_memory_server.cli.existing import open_existing
 from mcp_memory_server.cli.printing import print_json, print_table
-from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.conversations.chat_lifecycle import Chat
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.sessions.turns import View
 from mcp_memory_server.settings import Settings

@@ -4,7 +4,7 @@ When a chat ends, the item of the active chat stays with nothing in it but the i
 keeps rising, and a writer that has read an earlier chat there cannot overwrite a later one.
 """
 
-from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.conversations.chat_lifecycle import Chat
 from mcp_memory_server.domain.kernel.items import INDEX_PARTITION, INDEX_SORT, Item, Key, Value
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.domain.kernel.ulids import is_ulid, moment_of

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from mcp_memory_server.domain.context.page import DEFAULT_PAGE_TOKENS
-from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.conversations.chat_lifecycle import Chat
 from mcp_memory_server.domain.conversations.tool_log import ToolCall, ToolStatus
 from mcp_memory_server.domain.kernel.page_limits import check_limit
 from mcp_memory_server.domain.kernel.scope import Scope

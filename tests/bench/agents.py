@@ -16,7 +16,7 @@ from pathlib import Path
 
 from strands import Agent, tool
 
-from agent_plugins.memory.memory_tools import AGENT_TOOLS
+from agent_plugins.memory.agent_tools import AGENT_TOOLS
 from agent_plugins.memory.shared_memory import SharedMemory
 from agent_plugins.state.changes import fill_slot, need_slots
 from agent_plugins.strands import MemoryPlugin, for_user

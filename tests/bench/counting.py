@@ -13,7 +13,7 @@ from mcp_memory_server.schema.keys import COPIES_EPOCH
 from mcp_memory_server.schema.turn_records import META
 
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"}
-DELIVERY = {"CLAIM", "LOOK", "REMOVE", "RELEASE", "PUT_OFF"}
+DELIVERY = {"CLAIM", "CLAIMABLE", "REMOVE", "RELEASE", "PUT_OFF"}
 """What only the thread that empties the outbox asks for."""
 SCRIPTS = {script.digest: name for name, script in vars(scripts).items() if isinstance(script, scripts.Script)}
 

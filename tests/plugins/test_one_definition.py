@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from agent_plugins.agent_squad import MemorySquad, memory_tools
-from agent_plugins.memory.memory_tools import MORE_CONTEXT
+from agent_plugins.memory.agent_tools import MORE_CONTEXT
 from agent_plugins.strands import MemoryPlugin
 from mcp_memory_server import MEMORY_TOOLS, Memory, Scope, Settings, UnavailableError, open_memory
 from mcp_memory_server.server.app import build_server

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcp_memory_server.domain.conversations.chats import Chat, begun, ended
+from mcp_memory_server.domain.conversations.chat_lifecycle import Chat, begun, ended
 from mcp_memory_server.domain.conversations.tool_log import ToolStatus, observed
 from mcp_memory_server.domain.kernel.items import Item, Key
 from mcp_memory_server.domain.kernel.scope import Scope

@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any
 
+from mcp_memory_server.adapters.aws.account_failures import FOREIGN_ERRORS
 from mcp_memory_server.adapters.aws.clients import SharedClient
-from mcp_memory_server.adapters.aws.failures import FOREIGN_ERRORS
 from mcp_memory_server.adapters.bedrock.address import MAX_REQUESTS_AT_ONCE, ModelAddress
 from mcp_memory_server.adapters.bedrock.failures import translated
 from mcp_memory_server.errors import UnavailableError

@@ -7,9 +7,9 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any
 
+from mcp_memory_server.adapters.aws.account_failures import FOREIGN_ERRORS, about_the_account, code_of
 from mcp_memory_server.adapters.aws.clients import Service, SharedClient
 from mcp_memory_server.adapters.aws.clients import connector as aws_connector
-from mcp_memory_server.adapters.aws.failures import FOREIGN_ERRORS, about_the_account, code_of
 from mcp_memory_server.adapters.bedrock.address import MAX_REQUESTS_AT_ONCE, ModelAddress
 from mcp_memory_server.domain.kernel.spending import Tokens
 from mcp_memory_server.domain.summaries.material import Material

@@ -17,8 +17,8 @@ from amazondax.DaxError import DaxClientError
 from botocore.config import Config
 from botocore.exceptions import ClientError, NoRegionError
 
+from mcp_memory_server.adapters.aws.account_failures import code_of
 from mcp_memory_server.adapters.aws.clients import SharedClient
-from mcp_memory_server.adapters.aws.failures import code_of
 from mcp_memory_server.adapters.dax.health_gate import HealthGate
 from mcp_memory_server.adapters.dynamodb.address import MAX_REQUESTS_AT_ONCE
 from mcp_memory_server.errors import ConfigurationError, InvalidRequestError, TableUnavailableError

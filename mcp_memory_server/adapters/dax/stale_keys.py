@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any
 
-from mcp_memory_server.adapters.aws.failures import code_of
+from mcp_memory_server.adapters.aws.account_failures import code_of
 from mcp_memory_server.adapters.dax.cluster import is_answer
 from mcp_memory_server.adapters.dynamodb.expressions import key_attributes
 from mcp_memory_server.domain.kernel.items import Key

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from mcp_memory_server.adapters.aws.account_failures import FOREIGN_ERRORS, code_of
 from mcp_memory_server.adapters.aws.clients import SharedClient
-from mcp_memory_server.adapters.aws.failures import FOREIGN_ERRORS, code_of
 from mcp_memory_server.adapters.dynamodb.address import MAX_REQUESTS_AT_ONCE, TableAddress
 from mcp_memory_server.adapters.dynamodb.failures import (
     is_failed_condition,

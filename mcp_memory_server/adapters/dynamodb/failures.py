@@ -10,7 +10,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from mcp_memory_server.adapters.aws.failures import about_the_account, answer_of, code_of
+from mcp_memory_server.adapters.aws.account_failures import about_the_account, answer_of, code_of
 from mcp_memory_server.adapters.dynamodb.address import TableAddress
 from mcp_memory_server.errors import (
     ConfigurationError,

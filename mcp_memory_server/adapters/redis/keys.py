@@ -3,10 +3,10 @@
 =========================  ========================================  ============================================
 what                       key                                       kind
 =========================  ========================================  ============================================
-a session                  {<space>:<bucket>}:session:<user>:<id>    hash; see lua/session.lua
+a session                  {<space>:<bucket>}:session:<user>:<id>    hash; see lua/session_cache/session.lua
 a state, earlier releases  {<space>:<bucket>}:state:<user>:<id>      hash: version, value; the table has it now
 the deadlines of a bucket  {<space>:<bucket>}:deadlines              sorted set of <user>:<id>, by milliseconds
-the outbox of a bucket     {<space>:<bucket>}:outbox:<part>          hashes and sorted sets; see lua/outbox.lua
+the outbox of a bucket     {<space>:<bucket>}:outbox:<part>          hashes and sorted sets; see lua/outbox/outbox.lua
 changes of a state         <space>:state:<user>:<id>                 channel; a message says that it changed
 =========================  ========================================  ============================================
 

@@ -6,7 +6,7 @@ reached it. A policy such as ``allkeys-lru`` evicts it without a word: use ``noe
 expires, because what waits here never does.
 
 Each of the 64 buckets has its own outbox, so that a cluster shares the work. A session is leased, not a bucket: two
-owners may be given turns of the same bucket. See lua/outbox.lua for how it lies in Redis.
+owners may be given turns of the same bucket. See lua/outbox/outbox.lua for how it lies in Redis.
 """
 
 import logging
@@ -21,9 +21,9 @@ from mcp_memory_server.adapters.redis.calls import Calls
 from mcp_memory_server.adapters.redis.keys import BUCKETS, ages_key, bucket_of, encoded, keys_of, outbox_keys, scope_of
 from mcp_memory_server.adapters.redis.scripts import (
     CLAIM,
+    CLAIMABLE,
     ENQUEUE,
     ERASE,
-    LOOK,
     PUT_OFF,
     RELEASE,
     REMOVE,
@@ -171,7 +171,7 @@ def _shares(client: Client, space: str, arguments: Sequence[Argument], most: int
         together.zcard(ages_key(bucket, space))
     places = [outbox_keys(bucket, space) for bucket, waiting in enumerate(together.execute()) if waiting]
     enough = min(most, max(LOOKED_AT, 4 * most // (len(places) or 1)))
-    answers = LOOK.run_together(client, [Request(keys, (*arguments, enough)) for keys in places])
+    answers = CLAIMABLE.run_together(client, [Request(keys, (*arguments, enough)) for keys in places])
     numbers = [(int(number), place) for place, found in enumerate(answers) for number in found]
     shares = Counter(place for _, place in nsmallest(most, numbers))
     return [(places[place], share) for place, share in shares.items()]

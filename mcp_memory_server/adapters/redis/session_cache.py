@@ -1,4 +1,4 @@
-"""The session cache in Redis. See keys.py for its keys, and lua/session.lua for what they hold."""
+"""The session cache in Redis. See keys.py for its keys, and lua/session_cache/session.lua for what they hold."""
 
 import json
 import uuid
@@ -158,7 +158,7 @@ class RedisSessionCache:
 
 
 def _turn_arguments(write: TurnWrite, context: CacheContext, member: str) -> tuple[Argument, ...]:
-    """Return the arguments that lua/adding.lua reads."""
+    """Return the arguments that lua/session_cache/adding.lua reads."""
     turn = write.turn
     return (
         *(context.epoch, _new_token(), write.operation_id),

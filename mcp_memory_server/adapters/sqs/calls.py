@@ -7,8 +7,8 @@ from datetime import timedelta
 from threading import Lock
 from typing import Any
 
+from mcp_memory_server.adapters.aws.account_failures import FOREIGN_ERRORS
 from mcp_memory_server.adapters.aws.clients import SharedClient
-from mcp_memory_server.adapters.aws.failures import FOREIGN_ERRORS
 from mcp_memory_server.adapters.sqs.address import MAX_REQUESTS_AT_ONCE, QueueAddress
 from mcp_memory_server.adapters.sqs.failures import translated
 from mcp_memory_server.errors import UnavailableError

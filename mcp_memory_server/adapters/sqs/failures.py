@@ -1,6 +1,6 @@
 """Maps errors of SQS to ours."""
 
-from mcp_memory_server.adapters.aws.failures import about_the_account, code_of
+from mcp_memory_server.adapters.aws.account_failures import about_the_account, code_of
 from mcp_memory_server.adapters.sqs.address import QueueAddress
 from mcp_memory_server.errors import ConfigurationError, MemoryServerError, TooLargeError, UnavailableError
 

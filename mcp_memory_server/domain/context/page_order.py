@@ -15,7 +15,7 @@ from mcp_memory_server.domain.facts.fact import Standing
 from mcp_memory_server.domain.facts.upcoming import due
 from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, current, is_unexpired
-from mcp_memory_server.domain.recall.overview import Overview
+from mcp_memory_server.domain.recall.ranked_memories import Overview
 
 MOST_CHANGES = 8
 MOST_IN_ONE_BATCH = 30

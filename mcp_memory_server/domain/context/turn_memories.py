@@ -11,7 +11,7 @@ from mcp_memory_server.domain.context.page_order import Beside, Urgency, entries
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.kernel.text import one_line, shortened_at_a_word
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, confidence, is_past
-from mcp_memory_server.domain.recall.overview import Overview
+from mcp_memory_server.domain.recall.ranked_memories import Overview
 
 DEFAULT_TURN_TOKENS = 300
 SHARE_OF_ALWAYS = 3

@@ -16,7 +16,7 @@ from mcp_memory_server.domain.kernel.vectors import NO_VECTORS, Vectors
 from mcp_memory_server.domain.summaries.summary import Summary
 
 if TYPE_CHECKING:
-    from mcp_memory_server.domain.recall.overview import Overview
+    from mcp_memory_server.domain.recall.ranked_memories import Overview
 
 PREFERENCE_ID_PREFIX = "pref:"
 SUMMARY_ID_PREFIX = "sum:"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.conversations.chat_lifecycle import Chat
 from mcp_memory_server.domain.facts.fact import Source, Standing, Statement, fact_id
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.kernel.credentials import without_credentials

@@ -24,7 +24,7 @@ from mcp_memory_server.domain.context.turn_memories import DEFAULT_TURN_TOKENS, 
 from mcp_memory_server.domain.kernel.scope import Owner, Scope
 from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.recall.memories import Kind, UserSnapshot
-from mcp_memory_server.domain.recall.overview import Overview, is_current, overview_of_day
+from mcp_memory_server.domain.recall.ranked_memories import Overview, is_current, overview_of_day
 from mcp_memory_server.domain.recall.replies.answers import check_budget
 from mcp_memory_server.domain.recall.replies.cursors import Position, position_from
 from mcp_memory_server.domain.sessions.turns import Role

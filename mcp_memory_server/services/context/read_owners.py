@@ -9,7 +9,7 @@ from functools import cached_property
 from mcp_memory_server.domain.context.page_order import Beside
 from mcp_memory_server.domain.kernel.scope import Owner, OwnerKind, Scope
 from mcp_memory_server.domain.recall.memories import UserSnapshot
-from mcp_memory_server.domain.recall.overview import overview_of_day
+from mcp_memory_server.domain.recall.ranked_memories import overview_of_day
 from mcp_memory_server.services.kernel.user_memory_cache import UserMemoryCache
 from mcp_memory_server.services.recall.owner_search import owner_labels
 

@@ -24,9 +24,9 @@ from mcp_memory_server.domain.language.word_forms import asked_words
 from mcp_memory_server.domain.recall.documents import Statistics
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot, is_past, is_unexpired
 from mcp_memory_server.domain.recall.merging import merge_rankings
-from mcp_memory_server.domain.recall.overview import overview_of_day
-from mcp_memory_server.domain.recall.past_values import with_past_values_last
+from mcp_memory_server.domain.recall.past_values_last import with_past_values_last
 from mcp_memory_server.domain.recall.question_forms import asks_for_the_past, without_owner
+from mcp_memory_server.domain.recall.ranked_memories import overview_of_day
 from mcp_memory_server.ports.token_counter import TokenCounter
 from mcp_memory_server.services.context.read_owners import ReadOwner, ReadOwners, read_owners
 from mcp_memory_server.services.kernel.embeddings import Embeddings

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from mcp_memory_server.domain.conversations.chats import Chat, ChatPage, begun, ended
+from mcp_memory_server.domain.conversations.chat_lifecycle import Chat, ChatPage, begun, ended
 from mcp_memory_server.domain.kernel.items import Item, Put, Update, Write
 from mcp_memory_server.domain.kernel.page_limits import check_limit
 from mcp_memory_server.domain.kernel.scope import Scope, check_id

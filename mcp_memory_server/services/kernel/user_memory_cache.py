@@ -23,7 +23,7 @@ from mcp_memory_server.domain.recall.memories import (
     from_preference,
     from_summary,
 )
-from mcp_memory_server.domain.recall.overview import apply_changes
+from mcp_memory_server.domain.recall.ranked_memories import apply_changes
 from mcp_memory_server.domain.recall.turn_memories import turn_memory_id
 from mcp_memory_server.errors import MemoryServerError
 from mcp_memory_server.ports.item_table import ItemTable

@@ -13,9 +13,9 @@ from mcp_memory_server.domain.kernel.vectors import Vectors
 from mcp_memory_server.domain.language.word_forms import asked_words
 from mcp_memory_server.domain.recall.documents import NO_STATISTICS, Match, Statistics
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, is_unexpired, unexpired
-from mcp_memory_server.domain.recall.overview import best_first
-from mcp_memory_server.domain.recall.past_values import with_past_values_last
+from mcp_memory_server.domain.recall.past_values_last import with_past_values_last
 from mcp_memory_server.domain.recall.priors import rank_key
+from mcp_memory_server.domain.recall.ranked_memories import best_first
 from mcp_memory_server.domain.recall.replies.answers import MOST_REPETITIONS
 from mcp_memory_server.domain.recall.turn_memories import turn_memory_id
 from mcp_memory_server.services.conversations.past_turns import PastTurns, TurnPlace

@@ -13,7 +13,7 @@ from mcp_memory_server.domain.facts.fact import Source
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.kernel.status import Status
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
-from mcp_memory_server.domain.recall.overview import overview_of_day
+from mcp_memory_server.domain.recall.ranked_memories import overview_of_day
 from mcp_memory_server.domain.recall.replies.answers import reply_text
 from mcp_memory_server.domain.recall.replies.cursors import position_from
 from tests.domain.generated import budgets, count, memories, thorough

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.conversations.chat_lifecycle import Chat
 from mcp_memory_server.domain.kernel.items import KeyPage
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import ConflictError, NotFoundError

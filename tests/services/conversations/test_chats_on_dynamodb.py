@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from mcp_memory_server.domain.conversations.chats import Chat
+from mcp_memory_server.domain.conversations.chat_lifecycle import Chat
 from mcp_memory_server.domain.kernel.scope import Scope
 from mcp_memory_server.errors import ConflictError, NotFoundError
 from mcp_memory_server.memory import Memory

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent_plugins.memory.running import Running, current
+from agent_plugins.memory.running_invocations import Running, current
 from agent_plugins.memory.shared_sessions import AgentSession
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from mcp_memory_server.domain.facts.fact import Fact, Permanence, Source, Standing
 from mcp_memory_server.domain.recall.documents import Match
 from mcp_memory_server.domain.recall.memories import StoredMemory, from_fact
-from mcp_memory_server.domain.recall.past_values import with_past_values_last
+from mcp_memory_server.domain.recall.past_values_last import with_past_values_last
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mcp_memory_server.domain.facts.fact import Fact, Statement
 from mcp_memory_server.domain.facts.learning import learn
 from mcp_memory_server.domain.recall.memories import StoredMemory, UserSnapshot, from_fact
-from mcp_memory_server.domain.recall.overview import Overview, apply_changes, build_overview, overview_of_day
+from mcp_memory_server.domain.recall.ranked_memories import Overview, apply_changes, build_overview, overview_of_day
 from tests.domain.generated import memories
 from tests.domain.samples import DAY, NOON, fact, known_fact
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 from strands.types.content import Message
 
 from agent_plugins.memory.prompt_block import PromptSection
-from agent_plugins.memory.running import Running, current
+from agent_plugins.memory.running_invocations import Running, current
 from agent_plugins.memory.shared_sessions import AgentSession
 from agent_plugins.strands.conversation import AgentConversation
 from agent_plugins.strands.held_turns import HeldTurns

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_memory_server.domain.recall.memories import Kind, StoredMemory, UserSnapshot
-from mcp_memory_server.domain.recall.overview import best_first
 from mcp_memory_server.domain.recall.priors import prior, prior_of_turn, usage_boost
+from mcp_memory_server.domain.recall.ranked_memories import best_first
 from tests.domain.samples import DAY, NOON, known_fact, known_preference
 
 ANNA = [
