@@ -1,5 +1,6 @@
 """A second client, of another make: JSON-RPC over plain HTTP, without a line of the SDK."""
 
+import contextlib
 import http.client
 import itertools
 import json
@@ -27,7 +28,8 @@ def send(port: int, body: bytes, *, path: str = "/mcp", method: str = "POST", **
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:
         own = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body or None, {**HEADERS, **own})
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may answer before it has read all
+            connection.request(method, path, body or None, {**HEADERS, **own})
         response = connection.getresponse()
         return Answer(response.status, response.read().decode(), dict(response.getheaders()))
     finally:

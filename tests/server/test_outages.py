@@ -99,7 +99,7 @@ async def test_a_damaged_file_is_an_outage_with_advice(client: Client, memory: M
     reply = await be_refused(client, "recall", {"query": "Lisbon"})
 
     assert reply["status"] == "unavailable"
-    assert "doctor" in reply["message"]
+    assert "mcp-memory-server repair" in reply["message"]
 
 
 async def test_a_resource_that_cannot_be_read_is_an_error_and_not_an_empty_page(
